@@ -1,0 +1,1 @@
+"""The commands of `ova`, one file each; heavy imports stay inside them."""

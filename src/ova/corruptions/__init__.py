@@ -1,0 +1,1 @@
+"""The nineteen corruptions, seeded and whole-batch."""

@@ -1,0 +1,1 @@
+"""Data sets, each turned into a task by one small adapter."""

@@ -51,7 +51,7 @@ def longest(lengths: Tensor) -> int:
     return int(lengths.max().clamp(min=1)) if len(lengths) else 1
 
 
-def unchanged(x: Tensor, generator: torch.Generator) -> Tensor:
+def unchanged(x: Tensor, _: torch.Generator) -> Tensor:
     """The augmentation that does nothing."""
     return x
 

@@ -1,0 +1,1 @@
+"""Metrics of probabilities, curve first and number second."""

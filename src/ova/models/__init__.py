@@ -1,0 +1,1 @@
+"""Backbones: networks that give features; the formulation brings the head."""

@@ -1,0 +1,1 @@
+"""Measurements and curves become tables, figures and one page."""
