@@ -30,9 +30,9 @@ def write_text(path: Path, text: str) -> None:
         beside.write_text(text, encoding="utf-8")
 
 
-def write_json(path: Path, value: Any) -> None:
+def write_json(path: Path, value: Any, indent: int | None = 2) -> None:
     """Write JSON whole or not at all; NaN is refused because JSON has none."""
-    write_text(path, json.dumps(value, indent=2, allow_nan=False, ensure_ascii=False) + "\n")
+    write_text(path, json.dumps(value, indent=indent, allow_nan=False, ensure_ascii=False) + "\n")
 
 
 def write_lines(path: Path, rows: Iterable[Any]) -> None:
@@ -43,7 +43,8 @@ def write_lines(path: Path, rows: Iterable[Any]) -> None:
 
 def read_lines(path: Path) -> list[Any]:
     """The JSON values of a file that has one per line."""
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line]
+    # Not splitlines(): it also splits at characters that JSON leaves inside strings.
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]
 
 
 def sha256(path: Path) -> str:

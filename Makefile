@@ -1,0 +1,49 @@
+# Two commands matter: `make demo` shows the idea, `make test` checks it. Both set themselves up.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
+
+.PHONY: help demo test check bench results figures clean
+help:
+	@echo "make demo     train the toy and the digits, write report.html (5 minutes after the install)"
+	@echo "make test     every test"
+	@echo "make check    format, lint, types, layers, doctests and the fast tests"
+	@echo "make bench    every benchmark, printed as ratios of one run"
+	@echo "make clean    remove the virtual environment and the caches"
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit("ova needs Python 3.11 or newer; try make PYTHON=python3.11" if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv $(VENV)
+
+# torch first and by its exact version: a plain "torch" may bring gigabytes that a CPU cannot use.
+$(VENV)/.run: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(PIP) "$$(grep '^torch==' constraints.txt)"
+	$(PIP) --editable .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.run
+	$(PIP) --editable '.[dev]'
+	@touch $@
+
+demo: $(VENV)/.run
+	$(BIN)/ova run toy digits --out runs
+	$(BIN)/ova report runs/toy runs/digits --output report.html
+
+test: $(VENV)/.dev
+	$(BIN)/python tests/find_chromium.py
+	$(BIN)/python -m pytest --numprocesses 2
+
+check: $(VENV)/.dev
+	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest --quiet --doctest-modules src
+	$(BIN)/python -m pytest --quiet --numprocesses 2 -m "not slow and not browser"
+
+bench: $(VENV)/.dev
+	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -1,0 +1,5 @@
+"""`python -m ova` is `ova`."""
+
+from ova.cli import main
+
+main()

@@ -1,0 +1,82 @@
+"""Training state on disk: tensors in safetensors, facts in its JSON header, nothing that can run."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor, nn
+from torch.optim import Optimizer
+
+from ova.errors import BadInput
+from ova.files import write_beside
+
+Tensors = dict[str, Tensor]
+
+
+def save(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, str]) -> None:
+    """Write named tensors and facts, whole or not at all."""
+    # Tied weights are copied apart, because safetensors refuses shared memory.
+    apart = {name: t.detach().cpu().clone().contiguous() for name, t in tensors.items()}
+    with write_beside(path) as beside:
+        save_file(apart, beside, metadata=dict(facts))
+
+
+def load(path: Path) -> tuple[Tensors, dict[str, str]]:
+    """Read what `save` wrote; a damaged file is named and left as it is."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            return {name: file.get_tensor(name) for name in file.keys()}, file.metadata() or {}  # noqa: SIM118
+    except (OSError, SafetensorError) as error:
+        raise BadInput(
+            f"{path} is damaged or not a safetensors file ({error}); "
+            "it was left untouched. Move it away to compute it again."
+        ) from None
+
+
+def facts(path: Path) -> dict[str, str]:
+    """The facts in the header, without reading the tensors."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            return file.metadata() or {}
+    except (OSError, SafetensorError) as error:
+        raise BadInput(f"{path} is damaged or not a safetensors file ({error})") from None
+
+
+def optimiser_tensors(optimiser: Optimizer) -> Tensors:
+    """The optimiser's state as tensors; its hyper-parameters come from the recipe instead."""
+    return {
+        f"{row}/{key}": value if isinstance(value, Tensor) else torch.tensor(value)
+        for row, entries in optimiser.state_dict()["state"].items()
+        for key, value in entries.items()
+        if value is not None
+    }
+
+
+def restore_optimiser(optimiser: Optimizer, tensors: Mapping[str, Tensor]) -> None:
+    """Put back what `optimiser_tensors` took out."""
+    state: dict[int, Tensors] = {}
+    for name, value in tensors.items():
+        row, _, key = name.partition("/")
+        state.setdefault(int(row), {})[key] = value
+    optimiser.load_state_dict({**optimiser.state_dict(), "state": state})
+
+
+def under(prefix: str, tensors: Mapping[str, Tensor]) -> Tensors:
+    """Put every name under a prefix."""
+    return {f"{prefix}/{name}": value for name, value in tensors.items()}
+
+
+def below(prefix: str, tensors: Mapping[str, Tensor]) -> Tensors:
+    """The tensors under a prefix, without it."""
+    start = f"{prefix}/"
+    return {n.removeprefix(start): t for n, t in tensors.items() if n.startswith(start)}
+
+
+def restore(net: nn.Module, tensors: Mapping[str, Tensor], source: Path) -> None:
+    """Load weights; the error names the file and the tensors that do not fit."""
+    try:
+        net.load_state_dict(dict(tensors))
+    except RuntimeError as error:
+        raise BadInput(f"{source} does not fit this network: {error}") from None

@@ -1,0 +1,50 @@
+"""A backbone that gives features and the head that a formulation puts on it."""
+
+import torch
+from torch import Tensor, nn
+
+from ova.data.task import Task, plan
+from ova.formulations import FORMULATIONS
+from ova.models import MODELS
+from ova.recipe import Recipe
+from ova.tables import pick
+
+
+class Classifier(nn.Module):
+    """Logits z = head(f), features f = backbone(x)."""
+
+    def __init__(self, backbone: nn.Module, head: nn.Module) -> None:
+        super().__init__()
+        self.backbone, self.head = backbone, head
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The logits of a prepared batch."""
+        z: Tensor = self.head(self.backbone(x))
+        return z
+
+
+def build(recipe: Recipe, task: Task) -> Classifier:
+    """The recipe's network with the first weights that its seed decides."""
+    torch.manual_seed(recipe.seed)
+    backbone = pick(MODELS, recipe.model, "model")(task.shape, recipe.dropout)
+    form = pick(FORMULATIONS, recipe.formulation, "formulation")
+    net = Classifier(backbone, form.head(int(backbone.features), len(task.classes)))  # type: ignore[arg-type]
+    if len(task.shape) == 3:  # images: convolutions run faster with the channels last
+        net = net.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    return net
+
+
+@torch.no_grad()
+def start(net: Classifier, task: Task, recipe: Recipe) -> None:
+    """Let the head set its first scale by the features of one global batch.
+
+    Every process sees the same whole batch here, so all of them start with the same head.
+    """
+    draw = torch.Generator().manual_seed(recipe.seed)
+    rows = plan(task.train, recipe.batch_size, draw)[:1]
+    mode = net.training
+    for x, _ in task.train.batches(rows):
+        device = next(net.parameters()).device
+        net.eval()  # neither dropout nor the running statistics belong to the start
+        net.head.start(net.backbone(task.prepare(x.to(device))))  # type: ignore[operator]
+    net.train(mode)

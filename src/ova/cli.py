@@ -1,0 +1,57 @@
+"""The command `ova`: joins the commands, and turns every error into a sentence and an exit code."""
+
+import sys
+
+import typer
+
+from ova.commands.catalogue import catalogue
+from ova.commands.corrupt import corrupt
+from ova.commands.data import data
+from ova.commands.evaluate import evaluate
+from ova.commands.report import report
+from ova.commands.run import run
+from ova.errors import BadInput
+
+app = typer.Typer(
+    name="ova",
+    help="Classifiers that know what they do not know: one-vs-all and distance-based last layers.",
+    no_args_is_help=True,
+    add_completion=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+
+# In the order in which a newcomer meets them.
+COMMANDS = {
+    "run": run,
+    "report": report,
+    "evaluate": evaluate,
+    "list": catalogue,
+    "data": data,
+    "corrupt": corrupt,
+}
+
+for _name, _command in COMMANDS.items():
+    app.command(_name)(_command)
+
+
+@app.callback(invoke_without_command=True)
+def version(show: bool = typer.Option(False, "--version", help="Print the version and exit.")) -> None:
+    """Options of `ova` itself."""
+    if show:
+        from importlib.metadata import version as installed
+
+        typer.echo(f"ova {installed('ova')}")
+        raise typer.Exit
+
+
+def main() -> None:
+    """Run the command line; 2 is the user's to mend, 130 is Ctrl-C, 1 is a run that failed."""
+    try:
+        app()
+    except BadInput as error:
+        typer.secho(f"error: {error}", fg="red", err=True)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        typer.secho("stopped; the same command goes on from here", err=True)
+        sys.exit(130)

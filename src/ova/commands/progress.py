@@ -1,0 +1,102 @@
+"""How a run looks while it runs: a live bar on a terminal, plain lines elsewhere."""
+
+import time
+from collections.abc import Iterable
+from typing import Protocol
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+from ova.experiment import Event, Stage
+from ova.training import Progress as Step
+
+QUIET = 10.0  # seconds between plain lines
+
+
+class Watcher(Protocol):
+    """Somebody who is told what happens."""
+
+    def see(self, event: Event) -> None:
+        """Take note of one event."""
+        ...
+
+
+def watch(events: Iterable[Event], watcher: Watcher) -> None:
+    """Carry out a run while somebody watches."""
+    for event in events:
+        watcher.see(event)
+
+
+def numbers(step: Step, examples_per_second: float) -> str:
+    """Loss, accuracy and speed of the epoch under way."""
+    seen = max(float(step.tally.seen), 1.0)
+    loss, accuracy = float(step.tally.loss) / seen, float(step.tally.hits) / seen
+    return f"loss {loss:.4f}  accuracy {accuracy:.4f}  {examples_per_second:,.0f}/s"
+
+
+class Speed:
+    """Examples per second since the epoch began."""
+
+    def __init__(self) -> None:
+        self.epoch, self.began = 0, time.perf_counter()
+
+    def of(self, step: Step) -> float:
+        """The mean speed of the epoch so far."""
+        now = time.perf_counter()
+        if step.epoch != self.epoch:
+            self.epoch, self.began = step.epoch, now
+        return step.examples / max(now - self.began, 1e-3)
+
+
+class Bar:
+    """A live bar for a terminal."""
+
+    def __init__(self, progress: Progress, task: TaskID) -> None:
+        self.progress, self.task, self.speed, self.drawn = progress, task, Speed(), 0.0
+
+    def see(self, event: Event) -> None:
+        """Redraw, at most ten times a second: reading a loss makes the device wait."""
+        if isinstance(event, Stage):
+            detail = f"{event.name} {event.number}/{event.count}" if event.count else event.name
+            share = {"completed": event.number, "total": event.count} if event.count else {}
+            self.progress.update(self.task, detail=detail, refresh=True, **share)  # type: ignore[arg-type]
+            return
+        speed = self.speed.of(event)
+        if time.perf_counter() - self.drawn > 0.1 or event.row:
+            self.drawn = time.perf_counter()
+            detail = f"epoch {event.epoch}  {numbers(event, speed)}"
+            self.progress.update(self.task, completed=event.step, total=event.steps, detail=detail)
+
+
+class Lines:
+    """Plain lines for a log: the start, one every ten seconds, and the end of each stage."""
+
+    def __init__(self, name: str, console: Console) -> None:
+        self.name, self.console, self.speed, self.said = name, console, Speed(), 0.0
+
+    def see(self, event: Event) -> None:
+        """Say what happens, seldom enough to read."""
+        now = time.perf_counter()
+        if isinstance(event, Stage):
+            if now - self.said > QUIET or not event.count or event.number == event.count:
+                self.say(f"{event.name} {event.number}/{event.count}" if event.count else event.name)
+            return
+        speed = self.speed.of(event)
+        if now - self.said > QUIET or (event.row and event.step == event.steps):
+            self.say(f"step {event.step}/{event.steps}  epoch {event.epoch}  {numbers(event, speed)}")
+
+    def say(self, text: str) -> None:
+        """Print one line."""
+        self.said = time.perf_counter()
+        self.console.print(f"{self.name}: {text}", highlight=False, markup=False, soft_wrap=True)
+
+
+def bars(console: Console) -> Progress:
+    """The columns of the live bar: name, bar, what happens, time left."""
+    return Progress(
+        TextColumn("{task.description}", style="bold"),
+        BarColumn(bar_width=24),
+        TextColumn("{task.fields[detail]}"),
+        TimeRemainingColumn(compact=True, elapsed_when_finished=True),
+        console=console,
+    )

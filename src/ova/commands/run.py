@@ -1,0 +1,64 @@
+"""`ova run`: train, predict and measure the recipes of experiments."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def run(
+    experiments: Annotated[
+        list[str] | None, typer.Argument(help="Names from `ova list experiments`.")
+    ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(help="Only these formulations (repeat, or separate by commas)."),
+    ] = None,
+    seeds: Annotated[
+        int, typer.Option(min=0, help="Seeds 0 to N - 1; 0 takes the experiment's number.")
+    ] = 0,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="Override a field of the recipe, for example epochs=5."),
+    ] = None,
+    recipe: Annotated[
+        list[Path] | None, typer.Option(help="Run recipe files, for example of `ova tune`.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder for the runs.")] = Path("runs"),
+    data_dir: Annotated[
+        Path | None, typer.Option(envvar="OVA_DATA", help="Folder that holds the data sets.")
+    ] = None,
+    devices: Annotated[int, typer.Option(min=1, help="Processes on this machine.")] = 1,
+    nodes: Annotated[int, typer.Option(min=1, help="Machines (torchrun or SLURM).")] = 1,
+    accelerator: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
+    device_batch: Annotated[
+        int, typer.Option(min=0, help="Examples one device holds at a time; 0: its whole share.")
+    ] = 0,
+    compile_: Annotated[bool, typer.Option("--compile", help="Compile the backbone.")] = False,
+    tensorboard: Annotated[bool, typer.Option(help="Also log to TensorBoard.")] = False,
+) -> None:
+    """Train, predict and measure, stage by stage; what is complete is not run again.
+
+    Every run leaves its files in OUT/<experiment>/<recipe id>/. An interrupted run goes on from
+    its last epoch with the same command and ends with the same numbers. For example:
+
+        ova run toy digits
+
+        ova run cifar10-desk --only ova-dm --seeds 2 --set epochs=5
+    """
+    from ova.commands.runner import Runner
+    from ova.engine import Machine
+    from ova.errors import BadInput
+    from ova.recipe import load, override
+    from ova.recipes import EXPERIMENTS
+    from ova.tables import pick
+
+    if not experiments and not recipe:
+        raise BadInput(f"name an experiment or a --recipe file. There is: {', '.join(EXPERIMENTS)}")
+    chosen = [name for part in only or [] for name in part.split(",") if name]
+    found = [pick(EXPERIMENTS, name, "experiment") for name in experiments or []]
+    runs = [r for each in found for r in each.expand(chosen, seeds, settings or [])]
+    runs += [override(load(path), settings or []) for path in recipe or []]
+    machine = Machine(devices, nodes, accelerator, device_batch, compile_)
+    failed = Runner(out, data_dir, machine, tensorboard).carry_out(runs)
+    raise typer.Exit(1 if failed else 0)

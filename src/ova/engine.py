@@ -1,0 +1,38 @@
+"""What a run runs on: Fabric's devices and processes, and the settings that make it repeatable."""
+
+import os
+from dataclasses import dataclass
+
+import torch
+from lightning_fabric import Fabric
+
+
+@dataclass(frozen=True)
+class Machine:
+    """How a run is spread over hardware; none of it belongs to the recipe."""
+
+    devices: int = 1
+    nodes: int = 1
+    accelerator: str = "auto"
+    device_batch: int = 0  # examples that one device holds at a time; 0: its whole share
+    compile: bool = False
+
+
+def launch(machine: Machine, precision: str = "32-true") -> Fabric:
+    """Start Fabric on the machine; with several processes each of them returns from here."""
+    torch.set_flush_denormal(True)  # before the first worker thread, which inherits it
+    many = machine.devices * machine.nodes > 1
+    fabric = Fabric(
+        accelerator=machine.accelerator,
+        devices=machine.devices,
+        num_nodes=machine.nodes,
+        strategy="ddp" if many else "auto",
+        precision=precision,  # type: ignore[arg-type]
+    )
+    if fabric.device.type == "cpu" and machine.devices > 1 and "OMP_NUM_THREADS" not in os.environ:
+        torch.set_num_threads(max(1, (os.cpu_count() or 1) // machine.devices))
+    if fabric.device.type == "cuda":
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+        torch.use_deterministic_algorithms(True, warn_only=True)
+    fabric.launch()
+    return fabric

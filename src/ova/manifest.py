@@ -1,0 +1,48 @@
+"""Where a number comes from: versions, seed, data, command, time and kind of host."""
+
+import os
+import platform
+import shlex
+import sys
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import PurePath
+from typing import Any
+
+PACKAGES = ("torch", "numpy", "lightning-fabric", "transformers", "tokenizers", "scikit-learn", "pyarrow")
+
+
+def installed() -> dict[str, str]:
+    """The versions of Python and of the packages that can change a number."""
+    found = {"python": platform.python_version()}
+    for name in PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "not installed"
+    return found
+
+
+def command() -> str:
+    """The command line, without the folder of the program."""
+    return shlex.join([PurePath(sys.argv[0]).name, *sys.argv[1:]])
+
+
+def manifest(seed: int, sources: Mapping[str, str], device: str) -> dict[str, Any]:
+    """The record of a run that begins now; `seconds` grows stage by stage."""
+    return {
+        "ova": version("ova"),
+        "versions": installed(),
+        "command": command(),
+        "seed": seed,
+        "data": dict(sources),
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        "seconds": {},
+        "host": {
+            "system": platform.system(),
+            "machine": platform.machine(),
+            "cpus": os.cpu_count(),
+            "device": device,
+        },
+    }

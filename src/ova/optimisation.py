@@ -1,0 +1,60 @@
+"""From a recipe to its update rule, and the learning rate at every step."""
+
+from collections.abc import Callable
+from math import cos, pi
+
+from torch import nn
+from torch.optim import SGD, Adam, AdamW, Optimizer
+
+from ova.recipe import Recipe
+from ova.tables import pick
+
+OPTIMISERS: dict[str, Callable[[list[dict[str, object]], Recipe], Optimizer]] = {
+    "sgd": lambda groups, r: SGD(groups, r.lr, momentum=r.momentum, nesterov=r.momentum > 0),
+    "adam": lambda groups, r: Adam(groups, r.lr, betas=(r.momentum, 0.999), eps=r.eps),
+    "adamw": lambda groups, r: AdamW(groups, r.lr, betas=(r.momentum, 0.999), eps=r.eps),
+}
+
+
+def optimiser(net: nn.Module, recipe: Recipe) -> Optimizer:
+    """The recipe's optimiser; weight decay acts on weight matrices, not on biases and norms."""
+    weights = [p for p in net.parameters() if p.ndim >= 2]
+    others = [p for p in net.parameters() if p.ndim < 2]
+    groups: list[dict[str, object]] = [
+        {"params": weights, "weight_decay": recipe.weight_decay},
+        {"params": others, "weight_decay": 0.0},
+    ]
+    groups = [group for group in groups if group["params"]]
+    return pick(OPTIMISERS, recipe.optimiser, "optimiser")(groups, recipe)
+
+
+def _steps(at: float, epochs: float, recipe: Recipe) -> float:
+    return recipe.decay_by ** sum(at >= when for when in recipe.decay_at)
+
+
+# Each gives the factor at a moment `at` of `epochs`, both counted in epochs after the warm-up's end.
+SCHEDULES: dict[str, Callable[[float, float, Recipe], float]] = {
+    "constant": lambda at, epochs, recipe: 1.0,  # noqa: ARG005
+    "linear": lambda at, epochs, recipe: 1 - share(at, epochs, recipe),
+    "cosine": lambda at, epochs, recipe: (1 + cos(pi * share(at, epochs, recipe))) / 2,
+    "steps": _steps,
+}
+
+
+def share(at: float, epochs: float, recipe: Recipe) -> float:
+    """How much of the time after the warm-up has passed, from 0 to 1."""
+    return min(1.0, max(0.0, at - recipe.warmup) / max(epochs - recipe.warmup, 1e-9))
+
+
+def learning_rate(recipe: Recipe, step: int, steps_per_epoch: int, total: int) -> float:
+    """The learning rate of a step (counted from 0): linear warm-up, then the schedule."""
+    at, epochs = step / steps_per_epoch, total / steps_per_epoch
+    if at < recipe.warmup:
+        return recipe.lr * (step + 1) / (recipe.warmup * steps_per_epoch + 1)
+    return recipe.lr * SCHEDULES[recipe.schedule](at, epochs, recipe)
+
+
+def set_learning_rate(rule: Optimizer, lr: float) -> None:
+    """Give every parameter group this learning rate."""
+    for group in rule.param_groups:
+        group["lr"] = lr
