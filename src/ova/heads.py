@@ -1,0 +1,207 @@
+"""Last layers: from an embedding f (... x D) to one logit z_k per class (... x K)."""
+
+from math import log
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from ova.distances import distances
+from ova.errors import BadInput
+
+
+class LastLayer(nn.Module):
+    """A last layer. `start(f)` gives it its first values from a first batch of embeddings."""
+
+    def __init__(self, in_features: int, classes: int) -> None:
+        super().__init__()
+        if in_features < 1 or classes < 2:
+            raise BadInput(
+                f"a head needs at least 1 feature and 2 classes, not {in_features} and {classes}"
+            )
+        self.in_features, self.classes = in_features, classes
+
+    def start(self, f: Tensor) -> None:
+        """Nothing to do for a head whose start does not depend on the data."""
+
+    def extra_repr(self) -> str:
+        """Sizes, as PyTorch prints them."""
+        return f"in_features={self.in_features}, classes={self.classes}"
+
+
+class Affine(LastLayer):
+    """z_k = w_k.f + b_k, the usual last layer.
+
+    `p` is the probability of every class at the start, for one-vs-all: b_k = log(p / (1 - p)).
+
+    >>> torch.sigmoid(Affine(4, 3, p=0.1)(torch.zeros(4))).detach()
+    tensor([0.1000, 0.1000, 0.1000])
+    """
+
+    def __init__(self, in_features: int, classes: int, p: float | None = None) -> None:
+        super().__init__(in_features, classes)
+        linear = nn.Linear(in_features, classes)  # for its usual start
+        self.weight, self.bias = linear.weight, linear.bias
+        if p is not None:
+            nn.init.constant_(self.bias, log(p / (1 - p)))
+
+    def forward(self, f: Tensor) -> Tensor:
+        """One matrix product."""
+        return F.linear(f, self.weight, self.bias)
+
+
+class Distance(LastLayer):
+    """z_k = -||f - w_k||, with all centres w_k at zero in the beginning (Macedo et al., IsoMax).
+
+    >>> Distance(2, 3)(torch.tensor([3.0, 4.0]))
+    tensor([-5., -5., -5.], grad_fn=<NegBackward0>)
+    """
+
+    def __init__(self, in_features: int, classes: int) -> None:
+        super().__init__(in_features, classes)
+        self.weight = nn.Parameter(torch.zeros(classes, in_features))
+
+    def forward(self, f: Tensor) -> Tensor:
+        """Minus the distances."""
+        return -distances(f, self.weight)
+
+
+class ScaledDistance(Distance):
+    """z_k = -s ||f - w_k||, with a learned entropic scale s > 0 that starts at 1."""
+
+    def __init__(self, in_features: int, classes: int) -> None:
+        super().__init__(in_features, classes)
+        self.log_scale = nn.Parameter(torch.zeros(()))
+
+    def forward(self, f: Tensor) -> Tensor:
+        """Minus the scaled distances."""
+        return -self.log_scale.exp() * distances(f, self.weight)
+
+
+class LogitDistance(LastLayer):
+    """z_k = -||a - w_k|| for affine logits a = A f + b: how the paper's authors released it."""
+
+    def __init__(self, in_features: int, classes: int) -> None:
+        super().__init__(in_features, classes)
+        self.affine, self.distance = Affine(in_features, classes), Distance(classes, classes)
+
+    def forward(self, f: Tensor) -> Tensor:
+        """Distances in the space of the logits."""
+        z: Tensor = self.distance(self.affine(f))
+        return z
+
+
+class Starting(LastLayer):
+    """A head whose start is measured on a first batch.
+
+    Call `start(f)` before training; without that, the first forward in training mode does it. A
+    head that is only evaluated never starts.
+    """
+
+    started: Tensor
+
+    def __init__(self, in_features: int, classes: int) -> None:
+        super().__init__(in_features, classes)
+        # Saved, so that a loaded head does not start again. The plain attribute beside it spares
+        # every step a look at the device.
+        self.register_buffer("started", torch.tensor(False))
+        self.waiting = True
+        self.register_load_state_dict_post_hook(_look)
+
+    def forward(self, f: Tensor) -> Tensor:
+        """Logits, after the start where that has not been."""
+        if self.waiting and self.training and f.numel():
+            if torch.distributed.is_initialized() and torch.distributed.get_world_size() > 1:
+                raise BadInput(
+                    "each process would start from its own batch: call head.start(f) with the "
+                    "same embeddings in all of them, before the model is wrapped"
+                )
+            self.start(f)
+        return self.logits(f)
+
+    @torch.no_grad()
+    def start(self, f: Tensor) -> None:
+        """Set centres and scale by the embeddings f of a first batch."""
+        if f.shape[-1] != self.in_features or not f.numel():
+            raise BadInput(
+                f"a start needs embeddings of size {self.in_features}, not {tuple(f.shape)}"
+            )
+        self.measure(f.detach().reshape(-1, self.in_features).float())
+        self.started.fill_(True)
+        self.waiting = False
+
+    def measure(self, f: Tensor) -> None:
+        """Set the first values from embeddings (B x D)."""
+        raise NotImplementedError
+
+    def logits(self, f: Tensor) -> Tensor:
+        """Logits of embeddings."""
+        raise NotImplementedError
+
+
+def _look(head: nn.Module, _: Any) -> None:
+    assert isinstance(head, Starting)
+    head.waiting = not bool(head.started)
+
+
+class StartedDistance(Starting):
+    """z_k = -s ||f - w_k|| with centres amid the first batch and a fixed s: p = 1/K on average.
+
+    2 sigmoid(-s d) = 1 / K where s d = log(2 K - 1).
+    """
+
+    scale: Tensor
+    spread = 1.0  # of the centres, in units of the spread of the embeddings
+
+    def __init__(self, in_features: int, classes: int) -> None:
+        super().__init__(in_features, classes)
+        self.weight = nn.Parameter(torch.randn(classes, in_features) * in_features**-0.5)
+        self.register_buffer("scale", torch.ones(()))
+
+    def measure(self, f: Tensor) -> None:
+        """Centres around the mean of the batch, at the distance of its examples."""
+        mean = f.mean(0)
+        radius = _positive((f - mean).square().sum(-1).mean().sqrt())
+        self.weight.copy_(mean + self.spread * radius * self.weight)
+        d = distances(f, self.weight)
+        self.scale.copy_(log(2 * self.classes - 1) / _positive(d.mean()))
+
+    def logits(self, f: Tensor) -> Tensor:
+        """Minus the scaled distances."""
+        return -self.scale * distances(f, self.weight)
+
+
+class Ball(Starting):
+    """z_k = r - s d_k, d_k = ||norm(f) - w_k||: a class is a ball with a soft border.
+
+    The embedding is normalised (layer norm without parameters) because all K distances share its
+    length, and K - 1 negatives would punish every change of that. Radius r and scale s > 0 are
+    learned; they start at s = 2 / std(d), p = 1 / K on average.
+    """
+
+    def __init__(self, in_features: int, classes: int) -> None:
+        super().__init__(in_features, classes)
+        self.weight = nn.Parameter(0.05 * torch.randn(classes, in_features))
+        self.radius = nn.Parameter(torch.zeros(()))
+        self.log_scale = nn.Parameter(torch.zeros(()))
+
+    def measure(self, f: Tensor) -> None:
+        """Scale by the spread of the distances, radius by their mean."""
+        d = self.distances(f)
+        scale = 2 / _positive(d.std())
+        self.log_scale.copy_(scale.log())
+        self.radius.copy_(scale * d.mean() - log(self.classes - 1))
+
+    def distances(self, f: Tensor) -> Tensor:
+        """Distances of the normalised embedding to the centres."""
+        return distances(F.layer_norm(f, (self.in_features,)), self.weight)
+
+    def logits(self, f: Tensor) -> Tensor:
+        """The radius less the scaled distances."""
+        return self.radius - self.log_scale.exp() * self.distances(f)
+
+
+def _positive(x: Tensor) -> Tensor:
+    """1 where a batch without any spread gives nothing to measure."""
+    return torch.where(x > 1e-6, x, 1.0)
