@@ -1,0 +1,227 @@
+"""What a model said about a data set, as columns: one row per example, no matrix needed."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ova.errors import BadInput
+
+Array = NDArray[Any]
+
+NONE = -1  # the target of an example that belongs to none of the classes
+CELLS = 1 << 20  # of the matrix, that one core reduces at a time
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Predictions:
+    """Columns of equal length; floating columns are float32 or float64, as they were brought.
+
+    A column is None when it cannot be known: a file of (confidence, prediction, target) has no
+    `entropy`, probabilities have no `energy`. One-vs-all probabilities are kept as they are.
+
+    >>> said = Predictions.from_probs([[0.7, 0.2, 0.1]], [0], normalised=True)
+    >>> said.prediction, said.right
+    (array([0], dtype=int32), array([ True]))
+    """
+
+    id: Array  # int64: which example of the data set this is
+    target: Array  # int32: its class, -1 for none of the classes
+    prediction: Array  # int32: the class of the largest p, the first of several
+    confidence: Array  # the largest p, never renormalised
+    log_p: Array | None = None  # log p_y; NaN where there is no target
+    log_answers: Array | None = None  # one-vs-all: log p_y + sum_{j != y} log(1 - p_j)
+    log_none: Array | None = None  # sum_k log(1 - p_k), log-probability of "none of the above"
+    squared_error: Array | None = None  # sum_k (p_k - [k = y])^2; NaN where it has no meaning
+    entropy: Array | None = None  # of the K-way answer; one-vs-all: of the K answers, added up
+    max_logit: Array | None = None  # max_k z_k; for distance heads the smallest distance, negated
+    energy: Array | None = None  # log sum_k e^z_k (the energy of the literature, negated)
+    probs: Array | None = None  # N x K, only where somebody asked to keep it
+    classes: int | None  # K
+    normalised: bool | None  # each row sums to one (softmax) or not (one-vs-all)
+
+    def __post_init__(self) -> None:
+        for name in COLUMNS:
+            column = getattr(self, name)
+            if column is not None and len(column) != len(self.id):
+                raise BadInput(f"{name} has {len(column)} rows, id has {len(self.id)}")
+
+    def __len__(self) -> int:
+        return len(self.id)
+
+    @property
+    def right(self) -> Array:
+        """Where the prediction is the target; never for an example of none of the classes."""
+        return np.asarray(self.prediction == self.target)
+
+    def take(self, rows: ArrayLike | slice) -> "Predictions":
+        """The chosen rows, in the chosen order, repeated where chosen twice."""
+        chosen: dict[str, Any] = {
+            n: None if (c := getattr(self, n)) is None else c[rows] for n in COLUMNS
+        }
+        return Predictions(**chosen, classes=self.classes, normalised=self.normalised)
+
+    @staticmethod
+    def from_probs(
+        probs: ArrayLike,
+        target: ArrayLike,
+        *,
+        id: ArrayLike | None = None,  # noqa: A002
+        normalised: bool,
+        keep_probs: bool = False,
+    ) -> "Predictions":
+        """Columns of an N x K matrix of probabilities, checked and never repaired."""
+        from ova.predictions import kernels
+
+        p = matrix(probs, "probabilities")
+        ids, y = rows_of(id, target, p)
+        bits = p.view(np.int32 if p.dtype == np.float32 else np.int64)
+
+        def work(rows: slice, prediction: Array, out: Array) -> int:
+            return kernels.reduce_probs(p[rows], bits[rows], y[rows], normalised, prediction, out)
+
+        prediction, out, bad = _reduce(p, work)
+        if bad >= 0:
+            _refuse_probs(p[bad], int(ids[bad]))
+        return _columns(ids, y, prediction, out, p, (normalised, keep_probs, False))
+
+    @staticmethod
+    def from_logits(
+        z: ArrayLike,
+        log_probs: ArrayLike,
+        target: ArrayLike,
+        *,
+        id: ArrayLike | None = None,  # noqa: A002
+        normalised: bool,
+        keep_probs: bool = False,
+    ) -> "Predictions":
+        """Columns of logits and their log-probabilities, which do not saturate at one."""
+        from ova.predictions import kernels
+
+        logits, log_p = matrix(z, "logits"), matrix(log_probs, "log-probabilities")
+        if logits.shape != log_p.shape:
+            raise BadInput(f"logits are {logits.shape}, log-probabilities {log_p.shape}")
+        ids, y = rows_of(id, target, log_p)
+
+        def work(rows: slice, prediction: Array, out: Array) -> int:
+            z, q = logits[rows], log_p[rows]
+            return kernels.reduce_logits(z, q, y[rows], normalised, prediction, out)
+
+        prediction, out, bad = _reduce(log_p, work)
+        if bad >= 0:
+            _refuse_logits(logits[bad], log_p[bad], int(ids[bad]))
+        p = np.exp(np.minimum(log_p, 0)) if keep_probs else log_p
+        return _columns(ids, y, prediction, out, p, (normalised, keep_probs, True))
+
+
+COLUMNS = tuple(f.name for f in fields(Predictions) if f.name not in ("classes", "normalised"))
+
+
+def matrix(values: ArrayLike, what: str) -> Array:
+    """A whole N x K matrix of float32 or float64, K at least 1."""
+    x = np.asarray(values)
+    if x.ndim != 2 or x.shape[1] < 1:
+        raise BadInput(f"{what} must be a matrix of N rows and K classes, not of shape {x.shape}")
+    if x.dtype.kind not in "fiu":
+        raise BadInput(f"{what} must be numbers, not {x.dtype}")
+    kept = x.dtype if x.dtype in (np.float32, np.float64) else np.dtype(np.float64)
+    return np.ascontiguousarray(x, np.float32 if x.dtype == np.float16 else kept)
+
+
+def rows_of(id: ArrayLike | None, target: ArrayLike, p: Array) -> tuple[Array, Array]:  # noqa: A002
+    """Ids and targets that fit the matrix; ids count from 0 where none are given."""
+    n, K = p.shape
+    ids = np.arange(n) if id is None else whole(id, "id", np.dtype(np.int64))
+    y = whole(target, "target", np.dtype(np.int32))
+    for name, column in (("id", ids), ("target", y)):
+        if column.shape != (n,):
+            raise BadInput(f"{name} has shape {column.shape}, but there are {n} rows")
+    check_labels(y, ids, K, "target", NONE)
+    return ids, y
+
+
+def whole(values: ArrayLike, name: str, dtype: np.dtype[Any]) -> Array:
+    """A column of whole numbers; 3.0 is one, 3.5 is not."""
+    x = np.asarray(values)
+    if x.dtype.kind not in "iufb":
+        raise BadInput(f"{name} must be whole numbers, not {x.dtype}")
+    limit = np.iinfo(dtype)
+    with np.errstate(invalid="ignore"):
+        # A NaN compares false, so it is found here as well.
+        good = (x >= limit.min) & (x <= limit.max) & (x == np.floor(x))
+    if not good.all():
+        row = int(np.argmin(good))
+        raise BadInput(f"row {row}: {name} must be a whole number, not {x[row]}")
+    return x.astype(dtype)
+
+
+def check_labels(y: Array, ids: Array, K: int, name: str, least: int) -> None:
+    """Labels lie in least..K-1."""
+    if len(y) and (int(y.min()) < least or int(y.max()) >= K):
+        row = int(np.argmax((y < least) | (y >= K)))
+        rule = f"0..{K - 1}" + (" (or -1 for none of the classes)" if least == NONE else "")
+        raise BadInput(f"row {ids[row]}: {name} {y[row]} lies outside {rule}")
+
+
+def _reduce(p: Array, work: Callable[[slice, Array, Array], int]) -> tuple[Array, Array, int]:
+    """Predictions and columns of all rows, and the first bad row or -1."""
+    from ova.predictions.compiled import by_blocks
+
+    prediction, out = np.empty(len(p), np.int32), np.empty((8, len(p)), p.dtype)
+
+    def block(start: int, stop: int) -> int:
+        rows = slice(start, stop)
+        bad = work(rows, prediction[rows], out[:, rows])
+        return start + bad if bad >= 0 else -1
+
+    found = by_blocks(len(p), max(1, CELLS // p.shape[1]), block)
+    return prediction, out, next((bad for bad in found if bad >= 0), -1)
+
+
+def _columns(
+    ids: Array, y: Array, prediction: Array, out: Array, p: Array, flags: tuple[bool, bool, bool]
+) -> Predictions:
+    normalised, keep_probs, logits = flags
+    confidence, log_p, log_answers, log_none, squared_error, entropy, max_logit, energy = out
+    return Predictions(
+        id=ids,
+        target=y,
+        prediction=prediction,
+        confidence=confidence,
+        log_p=log_p,
+        log_answers=None if normalised else log_answers,
+        log_none=log_none,
+        squared_error=squared_error,
+        entropy=entropy,
+        max_logit=max_logit if logits else None,
+        energy=energy if logits else None,
+        probs=p if keep_probs else None,
+        classes=p.shape[1],
+        normalised=normalised,
+    )
+
+
+def _refuse_probs(p: Array, row: int) -> None:
+    k = int(np.argmax(~((p >= 0) & (p <= 1))))
+    if np.isnan(p[k]):
+        raise BadInput(f"row {row}: the probability of class {k} is NaN")
+    if not 0 <= p[k] <= 1:
+        raise BadInput(
+            f"row {row}: the probability of class {k} is {p[k]:.6g}, outside [0, 1]; logits must "
+            "become probabilities first (softmax, or a sigmoid per class for one-vs-all)"
+        )
+    raise BadInput(
+        f"row {row}: the probabilities sum to {p.sum(dtype=float):.6g}, not 1; if they are one-vs-all "
+        "probabilities, say so (normalised=False, --one-vs-all)"
+    )
+
+
+def _refuse_logits(z: Array, log_p: Array, row: int) -> None:
+    if np.isnan(z).any() or np.isnan(log_p).any():
+        raise BadInput(f"row {row}: a logit or log-probability is NaN")
+    if (log_p > 1e-6).any():
+        raise BadInput(f"row {row}: log-probability {log_p.max():.6g} is above 0")
+    total = np.exp(log_p.astype(float)).sum()
+    raise BadInput(f"row {row}: the probabilities sum to {total:.6g}, not 1 (normalised=False?)")

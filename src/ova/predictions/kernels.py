@@ -1,0 +1,222 @@
+"""One pass over a matrix of probabilities or logits that leaves one row of columns per example.
+
+Rows do not know each other, so cutting a matrix into parts changes no value. Each row is read from
+memory once and stays in the nearest cache for the few loops below, which are simple enough to
+become vector instructions: that is why a maximum, a product and a logarithm have a loop each.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ova.predictions.compiled import compiled
+
+# Rows of `out`.
+CONFIDENCE, LOG_P, LOG_ANSWERS, LOG_NONE, SQUARED_ERROR, ENTROPY, MAX_LOGIT, ENERGY = range(8)
+
+SUM = 0.01  # a normalised row may miss 1 by this: float16 and four printed digits stay inside
+_SMALL = 1e-3  # below this largest p, log(1 - p) is summed as a series
+_LN2, _LN2_32 = math.log(2), np.float32(math.log(2))
+_HALF, _ONE = np.float32(0.5), np.float32(1)
+_UP, _DOWN = np.float32(2**-23), np.float32(2**-24)  # steps of float32 above and below 1
+_ROOT = np.int32(0x3F3504F3)  # bits of sqrt(1/2)
+_UNIT = np.int32(0x3F800000)  # bits of 1
+# (log(1 + f) - f + f^2 / 2) / f^3 on [sqrt(1/2) - 1, sqrt(2) - 1], fitted to 3e-8 of the logarithm
+_C0, _C1, _C2, _C3, _C4, _C5, _C6 = (
+    np.float32(c)
+    for c in (0.3333391, -0.25001338, 0.19963063, -0.16577585, 0.14914769, -0.14267486, 0.0870043)
+)
+
+
+@compiled
+def log_not(log_p: float) -> float:
+    """log(1 - p) from log p without losing either end."""
+    if log_p > -_LN2:
+        return math.log(-math.expm1(log_p)) if log_p < 0 else -math.inf
+    return math.log1p(-math.exp(log_p))
+
+
+@compiled
+def _log32(bits: Any) -> Any:
+    """The logarithm of the float32 with these (positive) bits, in vector instructions.
+
+    2^e m with m in [sqrt(1/2), sqrt(2)); m - 1 is a whole number of steps, hence exact, and so a p
+    near 1 keeps all digits of its logarithm.
+    """
+    shifted = bits - _ROOT
+    steps = (shifted & np.int32(0x7FFFFF)) + (_ROOT - _UNIT)
+    f = np.float32(steps) * (_UP if steps >= 0 else _DOWN)
+    e = np.float32(shifted >> np.int32(23))
+    tail = _C4 + f * (_C5 + f * _C6)
+    tail = _C0 + f * (_C1 + f * (_C2 + f * (_C3 + f * tail)))
+    return e * _LN2_32 + (f + f * f * (f * tail - _HALF))
+
+
+@compiled
+def _entropy32(p: Any, bits: Any) -> float:
+    """-sum p log p of a row of float32; p = 0 gives 0 because the logarithm stays finite."""
+    total = np.float32(0)
+    for k in range(len(p)):
+        total -= p[k] * _log32(bits[k])
+    return float(total)
+
+
+@compiled
+def _entropy64(p: Any) -> float:
+    total = 0.0
+    for k in range(len(p)):
+        if p[k] > 0:
+            total -= p[k] * math.log(p[k])
+    return total
+
+
+@compiled
+def _extremes(bits: Any) -> tuple[Any, Any]:
+    most, least = bits[0], bits[0]
+    for k in range(len(bits)):
+        most = max(most, bits[k])
+        least = min(least, bits[k])
+    return most, least
+
+
+@compiled
+def _first(bits: Any, most: Any) -> int:
+    """Where `most` stands first; whole blocks are compared, so that no branch breaks the loop."""
+    K = len(bits)
+    for block in range(0, K, 32):
+        found = False
+        for k in range(block, min(block + 32, K)):
+            found |= bits[k] == most
+        if found:
+            for k in range(block, min(block + 32, K)):
+                if bits[k] == most:
+                    return k
+    return K
+
+
+@compiled
+def _sums(p: Any) -> tuple[float, float, float]:
+    """The sum of p, of p^2, and the product of 1 - p, in float64 whatever p is."""
+    total, squares, product = 0.0, 0.0, 1.0
+    for k in range(len(p)):
+        q = np.float64(p[k])
+        total += q
+        squares += q * q
+        product *= 1.0 - q
+    return total, squares, product
+
+
+@compiled
+def _log_none(p: Any, top: float) -> float:
+    """The sum of log(1 - p), also where the product of 1 - p is too small or 1 - p rounds p away."""
+    total = 0.0
+    if top < _SMALL:
+        for k in range(len(p)):
+            q = np.float64(p[k])
+            total -= q * (1 + q * (1 / 2 + q * (1 / 3 + q / 4)))
+        return total
+    product = 1.0
+    for k in range(len(p)):
+        product *= 1.0 - np.float64(p[k])
+        if product < 1e-250:
+            total += math.log(product) if product > 0 else -math.inf
+            product = 1.0
+    return total + math.log(product)
+
+
+@compiled
+def _binary(p: Any, y: int) -> tuple[float, float]:
+    """What K yes-or-no answers add: sum_{j != y} log(1 - p_j), and -sum (1 - p) log(1 - p)."""
+    others, entropy = 0.0, 0.0
+    for k in range(len(p)):
+        q = np.float64(p[k])
+        no = math.log1p(-q) if q < 1 else -math.inf
+        if q < 1:
+            entropy -= (1 - q) * no
+        if k != y:
+            others += no
+    return others, entropy
+
+
+@compiled
+def reduce_probs(
+    p: Any, bits: Any, target: Any, normalised: bool, prediction: Any, out: Any
+) -> int:
+    """Fill the columns for probabilities `p`; the first row that breaks a rule, or -1.
+
+    `bits` are the bytes of `p` as integers. Numbers in [0, 1] have the order of their bits, a
+    negative number has negative bits and NaN more than 1 has: a maximum and a minimum of integers
+    find the largest p and every bad value.
+    """
+    one = bits.dtype.type(_UNIT if bits.itemsize == 4 else 0x3FF0000000000000)
+    for i in range(len(p)):
+        most, least = _extremes(bits[i])
+        if most > one or least < 0:
+            return i
+        top = _first(bits[i], most)
+        confidence = np.float64(p[i, top])
+        total, squares, product = _sums(p[i])
+        if normalised and abs(total - 1) > SUM:
+            return i
+        plain = confidence >= _SMALL and product > 1e-250
+        log_none = math.log(product) if plain else _log_none(p[i], confidence)
+        entropy = _entropy32(p[i], bits[i]) if bits.itemsize == 4 else _entropy64(p[i])
+        y = target[i]
+        own = np.float64(p[i, y]) if y >= 0 else 0.0
+        log_p = math.log(own) if own > 0 else -math.inf
+        prediction[i] = top
+        out[CONFIDENCE, i] = confidence
+        out[LOG_NONE, i] = log_none
+        out[LOG_P, i] = log_p if y >= 0 else math.nan
+        out[SQUARED_ERROR, i] = max(squares - own * own, 0.0) + (1 - own) ** 2
+        if y < 0:
+            out[SQUARED_ERROR, i] = math.nan if normalised else squares
+        if not normalised:
+            others, more = _binary(p[i], y)
+            entropy += more
+            out[LOG_ANSWERS, i] = others + (log_p if y >= 0 else 0.0)
+        out[ENTROPY, i] = max(entropy, 0.0)
+    return -1
+
+
+@compiled
+def reduce_logits(
+    z: Any, log_p: Any, target: Any, normalised: bool, prediction: Any, out: Any
+) -> int:
+    """The same from logits `z` and log-probabilities, which keep the digits that p = 1 loses."""
+    for i in range(len(z)):
+        top, most = 0, z[i, 0]
+        for k in range(z.shape[1]):
+            if math.isnan(z[i, k]) or not log_p[i, k] <= 1e-6:
+                return i
+            most = max(most, z[i, k])
+            # Two p may round to one value where their logits do not.
+            if log_p[i, k] > log_p[i, top] or (
+                log_p[i, k] == log_p[i, top] and z[i, k] > z[i, top]
+            ):
+                top = k
+        y = target[i]
+        total, energy, entropy, log_none, answers, squares = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+        for k in range(z.shape[1]):
+            log_q = min(np.float64(log_p[i, k]), 0.0)  # above 0 only by rounding
+            q, no = math.exp(log_q), log_not(log_q)
+            total += q
+            energy += math.exp(np.float64(z[i, k]) - most) if math.isfinite(most) else 1.0
+            log_none += no
+            entropy -= q * log_q if q > 0 else 0.0
+            entropy -= (1 - q) * no if q < 1 and not normalised else 0.0
+            answers += log_q if k == y else no
+            squares += math.expm1(log_q) ** 2 if k == y else q * q
+        if normalised and abs(total - 1) > SUM:
+            return i
+        prediction[i] = top
+        out[CONFIDENCE, i] = math.exp(min(np.float64(log_p[i, top]), 0.0))
+        out[LOG_NONE, i] = log_none
+        out[ENTROPY, i] = entropy
+        out[MAX_LOGIT, i] = most
+        out[ENERGY, i] = most + math.log(energy) if math.isfinite(most) else most
+        out[LOG_P, i] = min(np.float64(log_p[i, y]), 0.0) if y >= 0 else math.nan
+        out[LOG_ANSWERS, i] = answers
+        out[SQUARED_ERROR, i] = squares if y >= 0 or not normalised else math.nan
+    return -1

@@ -1,0 +1,63 @@
+"""Parts of a data set put together again, whoever made them and in whatever order."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ova.errors import BadInput
+from ova.predictions.columns import COLUMNS, Predictions
+
+
+def merge(
+    parts: Sequence[Predictions], *, total: int | None = None, repeats: bool = False
+) -> Predictions:
+    """All rows of the parts in the order of their ids, as if one process had made them.
+
+    An id that comes twice is an error; with `repeats` the first is kept, for samplers that pad.
+    With `total`, the ids must be exactly 0..total-1, so that a lost example is found.
+
+    >>> said = Predictions.from_probs([[0.9, 0.1], [0.4, 0.6]], [0, 1], normalised=True)
+    >>> merge([said.take([1]), said.take([0])], total=2).id
+    array([0, 1])
+    """
+    if not parts:
+        raise BadInput("there are no parts to merge")
+    joined = _join(parts)
+    order = np.argsort(joined.id, kind="stable")
+    ids = joined.id[order]
+    again = np.flatnonzero(ids[1:] == ids[:-1]) + 1
+    if len(again) and not repeats:
+        raise BadInput(f"id {ids[again[0]]} comes more than once in the parts")
+    merged = joined.take(np.delete(order, again))
+    if total is not None:
+        _check_complete(merged, total)
+    return merged
+
+
+def _join(parts: Sequence[Predictions]) -> Predictions:
+    first = parts[0]
+    columns: dict[str, Any] = {}
+    for name in COLUMNS:
+        values = [getattr(part, name) for part in parts]
+        absent = [v is None for v in values]
+        if any(absent) and not all(absent):
+            raise BadInput(f"part {absent.index(not absent[0])} differs in having {name}")
+        columns[name] = None if absent[0] else np.concatenate(values)
+    for i, part in enumerate(parts):
+        if (part.classes, part.normalised) != (first.classes, first.normalised):
+            raise BadInput(
+                f"part {i} has {part.classes} classes and normalised={part.normalised}, "
+                f"part 0 has {first.classes} and {first.normalised}"
+            )
+    return Predictions(**columns, classes=first.classes, normalised=first.normalised)
+
+
+def _check_complete(merged: Predictions, total: int) -> None:
+    if len(merged) == total and (total == 0 or (merged.id[0], merged.id[-1]) == (0, total - 1)):
+        return  # sorted, distinct, and as many as there are places
+    lost = np.setdiff1d(np.arange(total), merged.id)
+    if len(lost):
+        raise BadInput(f"{len(lost)} of {total} examples are lost, the first has id {lost[0]}")
+    strange = merged.id[(merged.id < 0) | (merged.id >= total)]
+    raise BadInput(f"id {strange[0]} lies outside 0..{total - 1}")
