@@ -13,8 +13,13 @@ NONE = -1  # the target of an example that belongs to none of the classes
 class Examples(Protocol):
     """Examples with targets, served in whole batches of chosen rows."""
 
-    y: Tensor  # int64, one per example; NONE for an example of no class
-    lengths: Tensor | None  # number of tokens of each example, None where all have one size
+    @property
+    def y(self) -> Tensor:
+        """int64, one per example; NONE for an example of no class."""
+
+    @property
+    def lengths(self) -> Tensor | None:
+        """Number of tokens of each example, None where all have one size."""
 
     def __len__(self) -> int: ...
 

@@ -1,0 +1,113 @@
+"""Corrupted copies of a test set: made as they are asked for, or the published arrays."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ova.data.sources import places
+from ova.data.task import Examples, InMemory
+from ova.errors import BadInput
+from ova.files import sha256
+
+SEVERITIES = range(1, 6)
+
+
+@dataclass(frozen=True)
+class Corrupted:
+    """Clean images that are corrupted batch by batch, each by its row number: the plan of batches,
+    the number of processes and the order change nothing.
+    """
+
+    clean: InMemory
+    corruption: str
+    severity: int
+    constants: str = "cifar"
+
+    @property
+    def y(self) -> Tensor:
+        return self.clean.y
+
+    @property
+    def lengths(self) -> None:
+        return None
+
+    def __len__(self) -> int:
+        return len(self.clean)
+
+    def batches(self, plan: Sequence[Tensor]) -> Iterator[tuple[Tensor, Tensor]]:
+        from ova.corruptions import corrupt
+
+        for rows in plan:
+            images = self.clean.x[rows].permute(0, 2, 3, 1).contiguous().numpy()
+            changed = corrupt(
+                images, self.corruption, self.severity, ids=rows.numpy(), constants=self.constants
+            )
+            x = torch.from_numpy(np.ascontiguousarray(changed))
+            yield x.permute(0, 3, 1, 2).contiguous(), self.clean.y[rows]
+
+    def head(self, count: int) -> "Corrupted":
+        """The first `count` examples."""
+        return Corrupted(self.clean.head(count), self.corruption, self.severity, self.constants)
+
+
+def generated(test: Callable[[], InMemory], constants: str) -> dict[str, Callable[[], Examples]]:
+    """One entry for each corruption and severity, made from the clean test set."""
+    from ova.corruptions import CORRUPTIONS
+
+    def make(name: str, severity: int) -> Examples:
+        return Corrupted(test(), name, severity, constants)
+
+    return {
+        f"shift/{name}/{severity}": partial(make, name, severity)
+        for name in CORRUPTIONS
+        for severity in SEVERITIES
+    }
+
+
+def published(
+    folder: str, test: Callable[[], InMemory], data_dir: Path | None
+) -> tuple[dict[str, Callable[[], Examples]], Mapping[str, str]] | None:
+    """The published arrays (`<type>.npy`, severities one after the other), where they are."""
+    from ova.corruptions import CORRUPTIONS
+
+    for place in places(data_dir):
+        files = {name: place / folder / f"{name}.npy" for name in CORRUPTIONS}
+        there = {name: file for name, file in files.items() if file.is_file()}
+        if there:
+            entries: dict[str, Callable[[], Examples]] = {
+                f"shift/{name}/{severity}": partial(read_severity, file, severity, test)
+                for name, file in there.items()
+                for severity in SEVERITIES
+            }
+            return entries, {f"{folder}/{file.name}": sha256(file) for file in there.values()}
+    return None
+
+
+def read_severity(file: Path, severity: int, test: Callable[[], InMemory]) -> InMemory:
+    """One severity of a published array; its rows are those of the test set, its labels too."""
+    clean = test()
+    n, c, h, w = clean.x.shape
+    whole = read_array(file, (len(SEVERITIES) * n, h, w, c))
+    labels = file.with_name("labels.npy")
+    if labels.is_file():
+        y = read_array(labels, (len(SEVERITIES) * n,))[:n]
+        if not np.array_equal(y, clean.y.numpy()):
+            raise BadInput(f"{labels}: the labels are not those of the test set, in its order")
+    part = np.array(whole[(severity - 1) * n : severity * n])
+    return InMemory(torch.from_numpy(part).permute(0, 3, 1, 2).contiguous(), clean.y)
+
+
+def read_array(file: Path, shape: tuple[int, ...]) -> np.ndarray:
+    """A .npy of uint8 (or whole numbers) in that shape, not yet in memory; pickles are refused."""
+    try:
+        array: np.ndarray = np.load(file, mmap_mode="r", allow_pickle=False)
+    except (ValueError, OSError, EOFError) as error:
+        raise BadInput(f"{file}: truncated, or not an array ({error})") from error
+    if array.shape != shape or array.dtype.kind not in "ui":
+        raise BadInput(f"{file}: {shape} whole numbers expected, here {array.shape} {array.dtype}")
+    return array

@@ -1,0 +1,64 @@
+"""WordPiece with the vocabulary of BERT (uncased): sentences as rows of token ids."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from ova.data.sources import Blob, Found, Layout, Origin, locate
+from ova.errors import BadInput
+
+LENGTH = 32
+SIZE = 30_522
+PAD, UNKNOWN, START, END = "[PAD]", "[UNK]", "[CLS]", "[SEP]"
+
+Pieces = Mapping[str, int]
+
+
+def read_vocabulary(blobs: Sequence[Blob]) -> Pieces:
+    """One word piece per line; its line is its number."""
+    (blob,) = blobs
+    try:
+        lines = blob.data.decode("utf-8").splitlines()
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{blob.name}: not a list of word pieces in UTF-8 ({error})") from error
+    pieces = {piece: number for number, piece in enumerate(lines)}
+    if len(lines) != SIZE or len(pieces) != SIZE:
+        raise BadInput(
+            f"{blob.name}: the vocabulary of bert-base-uncased has {SIZE} word pieces, "
+            f"here are {len(lines)} lines with {len(pieces)} different ones"
+        )
+    absent = [piece for piece in (PAD, UNKNOWN, START, END) if piece not in pieces]
+    if absent or pieces[PAD] != 0:
+        raise BadInput(f"{blob.name}: {', '.join(absent) or '[PAD] on the first line'} is missing")
+    return pieces
+
+
+def vocabulary(data_dir: Path | None) -> Found[Pieces]:
+    """Where the vocabulary is."""
+    return locate(
+        Origin(
+            name="The vocabulary of BERT",
+            folders=("bert-vocab", "bert-base-uncased", "."),
+            layouts=(Layout(("vocab.txt",), read_vocabulary),),
+            how="download vocab.txt of google-bert/bert-base-uncased from the hub",
+        ),
+        data_dir,
+    )
+
+
+def encode(pieces: Pieces, texts: Sequence[str]) -> tuple[Tensor, Tensor]:
+    """Token ids N x 32, [CLS] first, [SEP] last, 0 behind; and how many of them count."""
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+
+    tokenizer = Tokenizer(models.WordPiece(dict(pieces), unk_token=UNKNOWN))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.post_processor = processors.BertProcessing((END, pieces[END]), (START, pieces[START]))
+    tokenizer.enable_truncation(LENGTH)
+    tokenizer.enable_padding(pad_id=0, pad_token=PAD, length=LENGTH)
+    rows = tokenizer.encode_batch(list(texts))
+    x = torch.tensor([row.ids for row in rows]).reshape(-1, LENGTH)
+    lengths = torch.tensor([sum(row.attention_mask) for row in rows], dtype=torch.long)
+    return x, lengths

@@ -1,0 +1,28 @@
+"""A small convolutional network for small images: 8 x 8 digits, 28 x 28 drawings."""
+
+from torch import nn
+
+from ova.models.backbone import Backbone, he_start, image_shape
+
+WIDTHS = (64, 128, 256)
+
+
+def convnet(shape: tuple[int, ...], dropout: float = 0.0) -> Backbone:
+    """Three 3 x 3 convolutions with batch norm, each followed by halving; features on a 3 x 3 grid.
+
+    The grid keeps where a stroke is, which a plain average over the image forgets.
+    """
+    channels = image_shape(shape, "convnet", 8)
+    layers: list[nn.Module] = []
+    for before, width in zip((channels, *WIDTHS), WIDTHS, strict=False):
+        layers += [
+            nn.Conv2d(before, width, 3, padding=1, bias=False),
+            nn.BatchNorm2d(width),
+            nn.ReLU(),
+            nn.MaxPool2d(2),
+        ]
+    grid = min(3, min(shape[1:]) // 2 ** len(WIDTHS))
+    size = grid * grid * WIDTHS[-1]
+    layers += [nn.AdaptiveAvgPool2d(grid), nn.Flatten(), nn.Dropout(dropout)]
+    layers += [nn.Linear(size, WIDTHS[-1], bias=False), nn.BatchNorm1d(WIDTHS[-1]), nn.ReLU()]
+    return Backbone(he_start(nn.Sequential(*layers)), WIDTHS[-1])
