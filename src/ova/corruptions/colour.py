@@ -1,0 +1,76 @@
+"""Colour and light: brightness, contrast, saturation."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ova.corruptions.compiled import compiled
+from ova.corruptions.work import Images, Work
+
+
+def brightness(work: Work) -> Images:
+    """Add to the value V = max(r, g, b), hue and saturation kept: rgb' = rgb V' / V."""
+    lighter = np.clip(np.arange(256) / 255.0 + work.strength, 0, 1) * 255
+    out = np.empty_like(work.images)
+    brighten(work.images.reshape(-1, 3), lighter, out.reshape(-1, 3))
+    return out
+
+
+@compiled
+def brighten(x: NDArray[np.uint8], lighter: NDArray[np.float64], out: NDArray[np.uint8]) -> None:
+    for i in range(x.shape[0]):
+        r, g, b = x[i, 0], x[i, 1], x[i, 2]
+        top = max(r, g, b)
+        new = lighter[top]
+        for c in range(3):
+            # Black has no hue: it becomes grey. The brightest channel is V' itself.
+            out[i, c] = np.uint8(new if x[i, c] == top else x[i, c] * new / top)
+
+
+def saturate(work: Work) -> Images:
+    """Saturation S' = a S + b, hue and value kept: rgb' = V - (V - rgb) S' / S.
+
+    A grey pixel has no hue. The reference counts it as red, so that b > 0 tints it.
+    """
+    factor, added = work.strength
+    out = np.empty_like(work.images)
+    change_saturation(work.images.reshape(-1, 3), float(factor), float(added), out.reshape(-1, 3))
+    return out
+
+
+@compiled
+def change_saturation(
+    x: NDArray[np.uint8], factor: float, added: float, out: NDArray[np.uint8]
+) -> None:
+    for i in range(x.shape[0]):
+        r, g, b = np.int64(x[i, 0]), np.int64(x[i, 1]), np.int64(x[i, 2])
+        top, span = max(r, g, b), max(r, g, b) - min(r, g, b)
+        if span == 0:
+            out[i, 0] = top
+            out[i, 1] = out[i, 2] = np.uint8(top * (1 - min(max(added, 0.0), 1.0)))
+            continue
+        s = min(max(factor * (span / top) + added, 0.0), 1.0)
+        pull = top * s / span
+        for c in range(3):
+            out[i, c] = np.uint8(top - (top - np.int64(x[i, c])) * pull + 1e-9)
+
+
+def contrast(work: Work) -> Images:
+    """(x - mean) c + mean with the mean of each channel."""
+    out = np.empty_like(work.images)
+    flat = len(out), -1, 3
+    pull_to_mean(work.images.reshape(flat), float(work.strength), out.reshape(flat))
+    return out
+
+
+@compiled
+def pull_to_mean(x: NDArray[np.uint8], kept: float, out: NDArray[np.uint8]) -> None:
+    pixels = x.shape[1]
+    for n in range(x.shape[0]):
+        sums = np.zeros(3, np.int64)
+        for i in range(pixels):
+            for c in range(3):
+                sums[c] += x[n, i, c]
+        rest = (1 - kept) * sums / pixels
+        for i in range(pixels):
+            for c in range(3):
+                out[n, i, c] = np.uint8(x[n, i, c] * kept + rest[c] + 1e-9)

@@ -1,0 +1,128 @@
+"""Noise on each value: Gaussian, shot, impulse, speckle."""
+
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import poisson
+
+from ova.corruptions.compiled import compiled
+from ova.corruptions.draws import LOW16, LOW32, S16, S32, Keys, bits, normal_table
+from ova.corruptions.work import Images, Work
+
+
+def gaussian_noise(work: Work) -> Images:
+    """x + sigma z with z standard normal."""
+    scale = np.full(256, 255 * work.strength, np.float32)
+    return with_normal(work, scale)
+
+
+def speckle_noise(work: Work) -> Images:
+    """x + x sigma z with z standard normal."""
+    scale = (np.arange(256) * work.strength).astype(np.float32)
+    return with_normal(work, scale)
+
+
+def with_normal(work: Work, scale: NDArray[np.float32]) -> Images:
+    """Add normal noise whose deviation is given for each of the 256 grey levels."""
+    out = np.empty_like(work.images)
+    flat = len(out), -1
+    add_normal(work.images.reshape(flat), work.keys, normal_table(), scale, out.reshape(flat))
+    return out
+
+
+@compiled
+def add_normal(
+    x: NDArray[np.uint8],
+    keys: Keys,
+    table: NDArray[np.float32],
+    scale: NDArray[np.float32],
+    out: NDArray[np.uint8],
+) -> None:
+    """Four values from each 64 random bits; results are cut to whole grey levels, not rounded."""
+    size = x.shape[1]
+    for n in range(x.shape[0]):
+        for block in range((size + 3) // 4):
+            b = bits(keys[n], block)
+            for i in range(4 * block, min(4 * block + 4, size)):
+                v = x[n, i] + scale[x[n, i]] * table[b & LOW16]
+                out[n, i] = np.uint8(min(max(v, np.float32(0)), np.float32(255)))
+                b >>= S16
+
+
+def impulse_noise(work: Work) -> Images:
+    """A share of the values becomes black or white, each channel for itself."""
+    out = np.empty_like(work.images)
+    flat = len(out), -1
+    limit = round(work.strength * 2**31)
+    replace_values(work.images.reshape(flat), work.keys, np.uint64(limit), out.reshape(flat))
+    return out
+
+
+@compiled
+def replace_values(
+    x: NDArray[np.uint8], keys: Keys, limit: np.uint64, out: NDArray[np.uint8]
+) -> None:
+    """31 bits decide whether to replace a value, one bit decides by what; two values per 64."""
+    size = x.shape[1]
+    one = np.uint64(1)
+    for n in range(x.shape[0]):
+        for block in range((size + 1) // 2):
+            b = bits(keys[n], block)
+            for i in range(2 * block, min(2 * block + 2, size)):
+                u = b & LOW32
+                out[n, i] = np.uint8(255 * (u & one)) if (u >> one) < limit else x[n, i]
+                b >>= S32
+
+
+def shot_noise(work: Work) -> Images:
+    """Poisson(x c) / c: the grain of few photons."""
+    guide, cumulative, grey = poisson_tables(int(work.strength))
+    out = np.empty_like(work.images)
+    flat = len(out), -1
+    count_photons(work.images.reshape(flat), work.keys, guide, cumulative, grey, out.reshape(flat))
+    return out
+
+
+@lru_cache(maxsize=10)
+def poisson_tables(
+    c: int,
+) -> tuple[NDArray[np.uint16], NDArray[np.uint32], NDArray[np.uint8]]:
+    """For each grey level the distribution function, and where to begin searching in it.
+
+    The k-th count is the answer for 32 random bits u when cumulative[k - 1] <= u < cumulative[k].
+    """
+    mean = np.arange(256) / 255 * c
+    counts = np.arange(int(c + 8 * np.sqrt(c) + 12))
+    share = poisson.cdf(counts[None], mean[:, None])
+    cumulative = np.minimum(np.round(share * 2.0**32), 2**32 - 1).astype(np.uint32)
+    cumulative[:, -1] = 2**32 - 1
+    starts = (np.arange(256) << 24).astype(np.uint32)
+    guide = np.stack([np.searchsorted(row, starts, side="right") for row in cumulative])
+    grey = (np.clip(counts / c, 0, 1) * 255).astype(np.uint8)
+    return guide.astype(np.uint16), cumulative, grey
+
+
+@compiled
+def count_photons(
+    x: NDArray[np.uint8],
+    keys: Keys,
+    guide: NDArray[np.uint16],
+    cumulative: NDArray[np.uint32],
+    grey: NDArray[np.uint8],
+    out: NDArray[np.uint8],
+) -> None:
+    """Invert the distribution function, two values from each 64 random bits."""
+    size = x.shape[1]
+    last = cumulative.shape[1] - 1
+    for n in range(x.shape[0]):
+        for block in range((size + 1) // 2):
+            b = bits(keys[n], block)
+            for i in range(2 * block, min(2 * block + 2, size)):
+                u = np.uint32(b & LOW32)
+                level = x[n, i]
+                k = np.int64(guide[level, u >> np.uint32(24)])
+                while k < last and cumulative[level, k] <= u:
+                    k += 1
+                out[n, i] = grey[k]
+                b >>= S32

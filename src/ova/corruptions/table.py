@@ -1,0 +1,188 @@
+"""The table of corruptions, the subsets people report, and the one function that applies them."""
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ova.corruptions.blur import defocus_blur, gaussian_blur, glass_blur, motion_blur, zoom_blur
+from ova.corruptions.colour import brightness, contrast, saturate
+from ova.corruptions.constants import CONSTANTS, Constants
+from ova.corruptions.digital import elastic_transform, pixelate
+from ova.corruptions.draws import keys
+from ova.corruptions.jpeg import jpeg_compression
+from ova.corruptions.noise import gaussian_noise, impulse_noise, shot_noise, speckle_noise
+from ova.corruptions.spatter import spatter
+from ova.corruptions.textures import Textures, generated_textures
+from ova.corruptions.weather import fog, frost, snow
+from ova.corruptions.work import Images, Work
+from ova.errors import BadInput
+from ova.tables import pick
+
+SEVERITIES = (1, 2, 3, 4, 5)
+SMALLEST = 8  # pixels on the shorter side
+SHARE = 1 << 18  # pixels that one thread takes at a time; this bounds the memory for drops
+
+
+@dataclass(frozen=True)
+class Corruption:
+    """One way to spoil an image."""
+
+    family: str
+    apply: Callable[[Work], Images]
+    random: bool  # whether the result depends on the seed
+
+
+CORRUPTIONS = {
+    "gaussian_noise": Corruption("noise", gaussian_noise, random=True),
+    "shot_noise": Corruption("noise", shot_noise, random=True),
+    "impulse_noise": Corruption("noise", impulse_noise, random=True),
+    "speckle_noise": Corruption("noise", speckle_noise, random=True),
+    "gaussian_blur": Corruption("blur", gaussian_blur, random=False),
+    "defocus_blur": Corruption("blur", defocus_blur, random=False),
+    "glass_blur": Corruption("blur", glass_blur, random=True),
+    "motion_blur": Corruption("blur", motion_blur, random=True),
+    "zoom_blur": Corruption("blur", zoom_blur, random=False),
+    "snow": Corruption("weather", snow, random=True),
+    "frost": Corruption("weather", frost, random=True),
+    "fog": Corruption("weather", fog, random=True),
+    "brightness": Corruption("weather", brightness, random=False),
+    "contrast": Corruption("digital", contrast, random=False),
+    "saturate": Corruption("digital", saturate, random=False),
+    "spatter": Corruption("weather", spatter, random=True),
+    "elastic_transform": Corruption("digital", elastic_transform, random=True),
+    "pixelate": Corruption("digital", pixelate, random=False),
+    "jpeg_compression": Corruption("digital", jpeg_compression, random=False),
+}
+
+
+def without(*names: str) -> tuple[str, ...]:
+    """All corruptions but some."""
+    return tuple(name for name in CORRUPTIONS if name not in names)
+
+
+SUBSETS = {
+    "all-19": without(),
+    "paper-17": without("motion_blur", "snow"),  # what the paper's CIFAR-100-C has
+    "standard-15": without("speckle_noise", "gaussian_blur", "spatter", "saturate"),
+}
+
+
+def corrupt(  # noqa: PLR0913 -- everything a result depends on stands here, by name
+    images: Images,
+    name: str,
+    severity: int,
+    *,
+    seed: int = 0,
+    ids: Sequence[int] | NDArray[np.integer] | None = None,
+    constants: str = "cifar",
+    textures: Textures | None = None,
+    workers: int | None = None,
+) -> Images:
+    """Corrupt uint8 images (N x H x W x 3, at least 8 px) in the way of ImageNet-C and CIFAR-C.
+
+    The result for an image depends on the seed, the name, the severity and the image's id (its
+    row number unless `ids` are given), not on the batch it is in nor on the number of workers.
+    Frost uses generated textures unless given others (`find_textures`).
+
+    Hendrycks and Dietterich, "Benchmarking Neural Network Robustness to Common Corruptions and
+    Perturbations", 2019.
+
+    >>> white = np.full((2, 32, 32, 3), 255, np.uint8)
+    >>> int(corrupt(white, "contrast", 5).min())
+    255
+    """
+    corruption = pick(CORRUPTIONS, name, "corruption")
+    table = pick(CONSTANTS, constants, "set of constants")
+    check_severity(severity)
+    check_images(images)
+    order = np.arange(len(images)) if ids is None else check_ids(ids, len(images))
+    work = Work(
+        np.ascontiguousarray(images),
+        keys(seed, name, severity, order),
+        strength(table, name, severity),
+        table.size,
+        generated_textures() if textures is None else textures,
+    )
+    return in_shares(corruption.apply, work, cores() if workers is None else workers)
+
+
+def strength(table: Constants, name: str, severity: int) -> object:
+    """The entry of a severity in a table of constants."""
+    return table.rows[name][severity - 1]
+
+
+def in_shares(apply: Callable[[Work], Images], work: Work, workers: int) -> Images:
+    """Give each thread a few images at a time; results come back in order."""
+    count, height, width, _ = work.images.shape
+    out = np.empty_like(work.images)
+    step = max(1, min(SHARE // (height * width), -(-count // workers)))
+
+    def run(start: int) -> None:
+        part = slice(start, start + step)
+        share = Work(work.images[part], work.keys[part], work.strength, work.size, work.textures)
+        out[part] = apply(share)
+
+    starts = range(0, count, step)
+    if workers == 1 or len(starts) <= 1:
+        for start in starts:
+            run(start)
+        return out
+    with ThreadPoolExecutor(workers) as pool:
+        list(pool.map(run, starts))
+    return out
+
+
+@cache
+def cores() -> int:
+    """The number of processors this process may use."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on every system
+        return os.cpu_count() or 1
+
+
+def check_severity(severity: int) -> None:
+    """Refuse what is not 1 to 5."""
+    if isinstance(severity, bool) or severity not in SEVERITIES:
+        raise BadInput(f"severity {severity!r}; it must be 1, 2, 3, 4 or 5")
+
+
+def check_images(images: Images) -> None:
+    """Refuse what is not N x H x W x 3 in uint8."""
+    if not isinstance(images, np.ndarray):
+        raise BadInput(f"images must be a numpy array, not {type(images).__name__}")
+    if images.dtype != np.uint8:
+        raise BadInput(f"images must be uint8 (0 to 255), not {images.dtype}")
+    if images.ndim != 4 or images.shape[3] != 3:
+        hint = channels_hint(images.shape)
+        raise BadInput(f"images must be N x H x W x 3 (RGB), not {images.shape}{hint}")
+    if min(images.shape[1:3]) < SMALLEST:
+        raise BadInput(f"images must be at least {SMALLEST} px on each side, not {images.shape}")
+
+
+def channels_hint(shape: tuple[int, ...]) -> str:
+    """What to do with a shape that is nearly right."""
+    if len(shape) == 4 and shape[1] == 3:
+        return "; move the channels last with images.transpose(0, 2, 3, 1)"
+    if len(shape) == 4 and shape[3] == 1:
+        return "; repeat the grey channel with images.repeat(3, axis=3)"
+    if len(shape) == 4 and shape[3] == 4:
+        return "; drop the alpha channel with images[..., :3]"
+    if len(shape) == 3:
+        return "; one image needs a first axis of length 1, grey images a last axis of length 3"
+    return ""
+
+
+def check_ids(ids: Sequence[int] | NDArray[np.integer], count: int) -> NDArray[np.integer]:
+    """One whole number per image."""
+    order = np.asarray(ids)
+    if order.shape != (count,) or not np.issubdtype(order.dtype, np.integer):
+        raise BadInput(
+            f"ids must be {count} whole numbers, one per image, not {order.dtype} {order.shape}"
+        )
+    return order

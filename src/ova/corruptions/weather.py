@@ -1,0 +1,235 @@
+"""Weather: snow, frost, fog, and spatter of water or mud."""
+
+from functools import lru_cache
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from ova.corruptions.blur import lines, motion_path, motion_weights, zoom_lerp
+from ova.corruptions.compiled import compiled
+from ova.corruptions.draws import Keys, bits, fill_normal, normal_table, uniform
+from ova.corruptions.filters import (
+    Indices,
+    Plane,
+    Row,
+    add_taps,
+    inside,
+    pad_line,
+)
+from ova.corruptions.textures import Textures
+from ova.corruptions.work import Images, Work
+
+
+def snow(work: Work) -> Images:
+    """Flakes from enlarged noise, blurred along their fall, laid over a whitened image twice."""
+    mean, deviation, zoom, threshold, radius, sigma, kept = work.strength
+    height, width = work.images.shape[1:3]
+    weights = motion_weights(radius, sigma)
+    grid = (*zoom_lerp(height, zoom), *zoom_lerp(width, zoom))
+    rows, columns = (inside(size, len(weights), "edge") for size in (height, width))
+    how = np.array([mean, deviation, threshold, kept], np.float32)
+    out = np.empty_like(work.images)
+    snow_all(
+        lines(work.images),
+        work.keys,
+        normal_table(),
+        how,
+        grid,
+        (rows, columns),
+        weights,
+        lines(out),
+    )
+    return out
+
+
+@compiled
+def snow_all(
+    x: NDArray[np.uint8],
+    keys: Keys,
+    table: Row,
+    how: Row,
+    grid: tuple[Indices, Row, Indices, Row],
+    around: tuple[Indices, Indices],
+    weights: Row,
+    out: NDArray[np.uint8],
+) -> None:
+    height, length = x.shape[1:]
+    width = length // 3
+    noise = np.empty((height, width), np.float32)
+    flakes = np.empty((height, width), np.float32)
+    padded = np.empty((height, around[1].shape[0]), np.float32)
+    at = np.empty((weights.shape[0], 2), np.int64)
+    for n in range(x.shape[0]):
+        fill_normal(keys[n], table, noise.reshape(-1))
+        enlarge(noise, grid, flakes)
+        for y in range(height):
+            for i in range(width):
+                v = how[0] + how[1] * flakes[y, i]
+                flakes[y, i] = min(v, np.float32(1)) if v >= how[2] else np.float32(0)
+            pad_line(flakes[y], around[1], 1, padded[y])
+        # The noise used the positions from zero up; the angle has one of its own.
+        motion_path(90 * uniform(keys[n], height * width) - 135, at)
+        add_taps(padded, around[0], at, weights, 1, flakes)
+        lay_snow(x[n], flakes, how[3], out[n])
+
+
+@compiled
+def enlarge(field: Plane, grid: tuple[Indices, Row, Indices, Row], out: Plane) -> None:
+    """The field looked at through a zoom."""
+    top, lower, left, right = grid
+    for y in range(out.shape[0]):
+        above, below = field[top[y]], field[min(top[y] + 1, field.shape[0] - 1)]
+        for i in range(out.shape[1]):
+            j, k = left[i], min(left[i] + 1, field.shape[1] - 1)
+            upper = above[j] + right[i] * (above[k] - above[j])
+            under = below[j] + right[i] * (below[k] - below[j])
+            out[y, i] = upper + lower[y] * (under - upper)
+
+
+@compiled
+def lay_snow(x: NDArray[np.uint8], flakes: Plane, kept: float, out: NDArray[np.uint8]) -> None:
+    """kept x + (1 - kept) max(x, 1.5 grey + 1/2), plus the flakes, plus the flakes turned by 180."""
+    height, width = flakes.shape
+    for y in range(height):
+        for i in range(width):
+            r, g, b = x[y, 3 * i], x[y, 3 * i + 1], x[y, 3 * i + 2]
+            grey = np.float32(0.299) * r + np.float32(0.587) * g + np.float32(0.114) * b
+            white = np.float32(1.5) * grey + np.float32(127.5)
+            fallen = np.rint(np.float32(255) * flakes[y, i])
+            fallen += np.rint(np.float32(255) * flakes[height - 1 - y, width - 1 - i])
+            for c in range(3):
+                v = np.float32(x[y, 3 * i + c])
+                v = kept * v + (np.float32(1) - kept) * max(v, white) + fallen
+                out[y, 3 * i + c] = np.uint8(min(v, np.float32(255)))
+
+
+def frost(work: Work) -> Images:
+    """A weighted sum of the image and a piece of a frost texture.
+
+    The reference has six textures and draws from the first five.
+    """
+    image_weight, texture_weight, scale = work.strength
+    height, width = work.images.shape[1:3]
+    pictures, sizes = scaled(work.textures, scale, height, width)
+    out = np.empty_like(work.images)
+    weights = np.array([image_weight, texture_weight], np.float32)
+    frost_all(work.images, work.keys, pictures, sizes, weights, out)
+    return out
+
+
+@lru_cache(maxsize=8)
+def scaled(
+    textures: Textures, scale: float, height: int, width: int
+) -> tuple[NDArray[np.uint8], Indices]:
+    """All textures at the scale of the constants, or as large as the image needs; and their sizes."""
+    resized = [resize(picture, scale, height, width) for picture in textures.pictures]
+    sizes = np.array([picture.shape[:2] for picture in resized])
+    stack = np.zeros((len(resized), *sizes.max(0), 3), np.uint8)
+    for i, picture in enumerate(resized):
+        stack[i, : picture.shape[0], : picture.shape[1]] = picture
+    return stack, sizes
+
+
+def resize(picture: NDArray[np.uint8], scale: float, height: int, width: int) -> NDArray[np.uint8]:
+    """The texture at a scale, enlarged until at least one row and column are left to choose."""
+    factor = max(scale, (height + 1) / picture.shape[0], (width + 1) / picture.shape[1])
+    if factor == 1:
+        return picture
+    size = (
+        (0, 0)
+        if factor == scale
+        else (
+            max(width + 1, round(picture.shape[1] * factor)),
+            max(height + 1, round(picture.shape[0] * factor)),
+        )
+    )
+    return np.asarray(cv2.resize(picture, size, fx=factor, fy=factor), np.uint8)
+
+
+@compiled
+def frost_all(
+    x: NDArray[np.uint8],
+    keys: Keys,
+    pictures: NDArray[np.uint8],
+    sizes: Indices,
+    weights: Row,
+    out: NDArray[np.uint8],
+) -> None:
+    height, width = x.shape[1:3]
+    for n in range(x.shape[0]):
+        which = np.int64(uniform(keys[n], 0) * pictures.shape[0])
+        top = np.int64(uniform(keys[n], 1) * (sizes[which, 0] - height))
+        left = np.int64(uniform(keys[n], 2) * (sizes[which, 1] - width))
+        for y in range(height):
+            piece = pictures[which, top + y, left : left + width]
+            for i in range(width):
+                for c in range(3):
+                    v = weights[0] * x[n, y, i, c] + weights[1] * piece[i, c]
+                    out[n, y, i, c] = np.uint8(min(v, np.float32(255)))
+
+
+def fog(work: Work) -> Images:
+    """(x + density plasma) max / (max + density), with plasma from diamonds and squares."""
+    density, decay = work.strength
+    side = 1 << (max(work.images.shape[1:3]) - 1).bit_length()
+    out = np.empty_like(work.images)
+    fog_all(work.images, work.keys, np.empty((side, side), np.float32), density, decay, out)
+    return out
+
+
+@compiled
+def fog_all(
+    x: NDArray[np.uint8],
+    keys: Keys,
+    plasma: Plane,
+    density: float,
+    decay: float,
+    out: NDArray[np.uint8],
+) -> None:
+    height, width = x.shape[1:3]
+    for n in range(x.shape[0]):
+        fill_plasma(keys[n], decay, plasma)
+        lowest, highest = plasma.min(), plasma.max()
+        brightest = np.float32(x[n].max())
+        dim = brightest / (brightest + np.float32(255 * density))
+        scale = np.float32(255 * density) / (highest - lowest)
+        for y in range(height):
+            for i in range(width):
+                mist = scale * (plasma[y, i] - lowest)
+                for c in range(3):
+                    v = (x[n, y, i, c] + mist) * dim
+                    out[n, y, i, c] = np.uint8(min(v, np.float32(255)))
+
+
+@compiled
+def fill_plasma(key: np.uint64, decay: float, plasma: Plane) -> None:
+    """Diamond-square: each middle is the mean of its four neighbours and a shrinking disturbance."""
+    size = plasma.shape[0]
+    mask = size - 1  # the map goes round, and its side is a power of two
+    plasma[0, 0] = 0
+    step, wide = size, 100.0
+    while step >= 2:
+        half = step // 2
+        reach = np.float32(wide * wide)
+        for y in range(half, size, step):
+            for x in range(half, size, step):
+                up, down, left, right = y - half, (y + half) & mask, x - half, (x + half) & mask
+                mean = (
+                    plasma[up, left] + plasma[up, right] + plasma[down, left] + plasma[down, right]
+                ) / np.float32(4)
+                plasma[y, x] = mean + reach * (2 * uniform(key, y * size + x) - np.float32(1))
+        for y in range(0, size, half):
+            for x in range((y + half) & (step - 1), size, step):
+                up, down, left, right = (
+                    (y - half) & mask,
+                    (y + half) & mask,
+                    (x - half) & mask,
+                    (x + half) & mask,
+                )
+                mean = (
+                    plasma[up, x] + plasma[down, x] + plasma[y, left] + plasma[y, right]
+                ) / np.float32(4)
+                plasma[y, x] = mean + reach * (2 * uniform(key, y * size + x) - np.float32(1))
+        step = half
+        wide /= decay
