@@ -1,1 +1,10 @@
-"""Metrics of probabilities, curve first and number second."""
+"""Metrics, curve first and number second; `docs/metrics.md` has the formulas and polarities."""
+
+from ova.metrics.resampling import Draws as Draws
+from ova.metrics.resampling import Interval as Interval
+from ova.metrics.resampling import bootstrap as bootstrap
+from ova.metrics.resampling import paired_difference as paired_difference
+from ova.metrics.tables import DETECTION as DETECTION
+from ova.metrics.tables import METRICS as METRICS
+from ova.metrics.tables import SCORES as SCORES
+from ova.metrics.tables import detection as detection

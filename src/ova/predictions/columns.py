@@ -23,7 +23,7 @@ class Predictions:
     `entropy`, probabilities have no `energy`. One-vs-all probabilities are kept as they are.
 
     >>> said = Predictions.from_probs([[0.7, 0.2, 0.1]], [0], normalised=True)
-    >>> said.prediction, said.right
+    >>> said.prediction, said.correct
     (array([0], dtype=int32), array([ True]))
     """
 
@@ -52,7 +52,7 @@ class Predictions:
         return len(self.id)
 
     @property
-    def right(self) -> Array:
+    def correct(self) -> Array:
         """Where the prediction is the target; never for an example of none of the classes."""
         return np.asarray(self.prediction == self.target)
 
