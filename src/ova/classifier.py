@@ -5,7 +5,7 @@ from torch import Tensor, nn
 
 from ova.data.task import Task, plan
 from ova.formulations import FORMULATIONS
-from ova.models import MODELS
+from ova.models import model
 from ova.recipe import Recipe
 from ova.tables import pick
 
@@ -26,9 +26,9 @@ class Classifier(nn.Module):
 def build(recipe: Recipe, task: Task) -> Classifier:
     """The recipe's network with the first weights that its seed decides."""
     torch.manual_seed(recipe.seed)
-    backbone = pick(MODELS, recipe.model, "model")(task.shape, recipe.dropout)
+    backbone = model(recipe.model)(task.shape, recipe.dropout)
     form = pick(FORMULATIONS, recipe.formulation, "formulation")
-    net = Classifier(backbone, form.head(int(backbone.features), len(task.classes)))  # type: ignore[arg-type]
+    net = Classifier(backbone, form.head(backbone.features, len(task.classes)))
     if len(task.shape) == 3:  # images: convolutions run faster with the channels last
         net = net.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     return net

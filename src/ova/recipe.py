@@ -12,7 +12,7 @@ from typing import Any
 from ova.data import DATASETS
 from ova.errors import BadInput
 from ova.formulations import FORMULATIONS
-from ova.models import MODELS
+from ova.models import MODELS, model
 from ova.tables import pick
 
 OPTIMISERS = ("sgd", "adam", "adamw")
@@ -24,9 +24,9 @@ def number(default: Any, low: float, high: float, meaning: str) -> Any:
     return field(default=default, metadata={"range": (low, high), "meaning": meaning})
 
 
-def choice(default: Any, among: Iterable[str], meaning: str) -> Any:
-    """A field that names an entry of a table."""
-    return field(default=default, metadata={"among": tuple(among), "meaning": meaning})
+def choice(default: Any, among: Mapping[str, Any] | tuple[str, ...], meaning: str, **more: Any) -> Any:
+    """A field that names an entry of a table; `lookup` may know more names than the table has."""
+    return field(default=default, metadata={"among": tuple(among), "meaning": meaning, **more})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +35,7 @@ class Recipe:
 
     experiment: str = field(metadata={"meaning": "the experiment that the run belongs to"})
     data: str = choice(MISSING, DATASETS, "data set")
-    model: str = choice(MISSING, MODELS, "backbone")
+    model: str = choice(MISSING, MODELS, "backbone", lookup=model)
     formulation: str = choice(MISSING, FORMULATIONS, "head, link and loss")
     seed: int = number(0, 0, 2**31 - 1, "decides the first weights, the order and the noise")
     epochs: int = number(MISSING, 1, 100_000, "passes over the training set")
@@ -91,7 +91,9 @@ def check(spec: Field, value: Any) -> None:
         kind = int
     if kind and (not isinstance(value, kind) or isinstance(value, bool)):
         raise BadInput(f"{spec.name} = {value!r}: {wanted(spec)}")
-    if "among" in spec.metadata:
+    if "lookup" in spec.metadata:
+        spec.metadata["lookup"](value)
+    elif "among" in spec.metadata:
         pick(dict.fromkeys(spec.metadata["among"]), value, spec.name)
     if "range" in spec.metadata:
         low, high = spec.metadata["range"]
