@@ -1,0 +1,150 @@
+"""Exact binomial certificates: which thresholds n examples can prove, and how many it takes.
+
+Each function is one lemma of docs/threshold.md. Confidences are S, errors W, levels delta.
+"""
+
+import math
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import bdtr
+
+Floats = NDArray[np.float64]
+Counts = NDArray[np.int64]
+Truths = NDArray[np.bool_]
+
+
+def accuracy_values(c: Floats, right: Truths, a: float, delta: float) -> Floats:
+    """All values t, highest first, for which P(right | S > t) >= a is certified, all at once.
+
+    Two walks share delta. The first starts near the top, where the model is surest; the second, on
+    a tenth of delta, starts at half of the examples and saves a model whose few worst mistakes
+    are its most confident ones.
+    """
+    n = len(c)
+    # Ties are put in an order that knows nothing of the labels, even when the rows are sorted.
+    rows = np.random.default_rng(0).permutation(n)
+    rows = rows[np.argsort(-c[rows], kind="stable")]
+    c, wrong = c[rows], np.cumsum(~right[rows], dtype=np.int64)
+    counts = [walk(c, wrong, first, level_table) for first, level_table in starts(n, a, delta)]
+    m = np.unique(np.concatenate([*counts, np.empty(0, np.int64)]))
+    values: Floats = np.append(c, -math.inf)[m]
+    return values
+
+
+def walk(c: Floats, wrong: Counts, first: int, needed: Counts) -> Counts:
+    """The numbers m >= first of most confident examples that pass, up to the first that fails.
+
+    Of the m most confident, E_m are wrong; m passes if m >= needed(E_m), the exact binomial test.
+    Tested are `first` and every m after it that splits no group of ties, for which the m are those
+    strictly above the (m+1)-th confidence.
+    """
+    n = len(c)
+    ends = np.append(np.flatnonzero(c[1:] < c[:-1]) + 1, n)
+    m = np.append(first, ends[ends > first])
+    forgiven = np.append(needed, np.full(wrong[-1] + 1, n + 1))  # so many errors need more than n
+    failed = forgiven[wrong[m - 1]] > m
+    passed: Counts = m[: int(failed.argmax())] if failed.any() else m
+    return passed[np.isin(passed, ends)]
+
+
+def starts(n: int, a: float, delta: float) -> list[tuple[int, Counts]]:
+    """First count and table of each walk, fixed by n, a and delta alone.
+
+    The first walk starts with as many errors forgiven as an eighth of the examples allows, one at
+    least if that takes no more than half of them, else none. The second needs room for two errors.
+    """
+    second = needed_table(n, a, delta / 10)
+    half = int(np.searchsorted(second, n / 2, side="right")) - 1
+    needed = needed_table(n, a, 0.9 * delta if half >= 2 else delta)
+    if not len(needed):
+        return []
+    eighth = int(np.searchsorted(needed, n / 8, side="right")) - 1
+    one = int(len(needed) > 1 and needed[1] <= n / 2)
+    first = [(int(needed[max(eighth, one)]), needed)]
+    return [*first, (int(second[half]), second)] if half >= 2 else first
+
+
+def coverage_value(c: Floats, share: float, delta: float) -> float:
+    """The highest t with P(confidence > t) >= share, by Wilks' tolerance limit.
+
+    P(S >= k-th largest) is at least Beta(k, n - k + 1) in distribution, whatever the ties.
+    """
+    n = len(c)
+    k = int(np.searchsorted(bdtr(np.arange(n), n, share), 1 - delta)) + 1
+    lower = c[c < c[k - 1]] if k <= n else c[:0]
+    return float(lower[0]) if len(lower) else -math.inf
+
+
+def leak_value(outside: Floats, share: float, delta: float) -> float:
+    """The lowest t with P(confidence > t | no class) <= share, by the same limit from above."""
+    n = len(outside)
+    m = int(np.searchsorted(bdtr(np.arange(n), n, share), delta, side="right")) - 1
+    return float(outside[m]) if m >= 0 else math.inf
+
+
+def examples_needed(errors: int, a: float, delta: float) -> int:
+    """The fewest answers among which so many errors still prove an accuracy of a.
+
+    min m with P(Binomial(m, 1 - a) <= errors) <= delta.
+
+    >>> [examples_needed(errors, 0.99, 0.05) for errors in range(4)]
+    [299, 473, 628, 773]
+    """
+    high = errors + 1
+    while bdtr(errors, high, 1 - a) > delta:
+        high *= 2
+    return int(smallest(np.array([errors]), high, 1 - a, delta)[0])
+
+
+@lru_cache(maxsize=64)
+def needed_table(n: int, a: float, delta: float) -> Counts:
+    """`examples_needed` for 0, 1, 2, ... errors, as far as n examples go."""
+    possible = np.arange(n)
+    errors = possible[: int(np.searchsorted(bdtr(possible, n, 1 - a), delta, side="right"))]
+    table = smallest(errors, n, 1 - a, delta)
+    table.flags.writeable = False
+    return table
+
+
+def smallest(errors: Counts, high: int, alpha: float, delta: float) -> Counts:
+    """By bisection, the smallest m <= high with P(Binomial(m, alpha) <= errors) <= delta."""
+    low, top = errors.copy(), np.full_like(errors, high)  # low fails: at m = errors the sum is 1
+    while (top - low > 1).any():
+        middle = (low + top) // 2
+        passes = bdtr(errors, middle, alpha) <= delta
+        low, top = np.where(passes, low, middle), np.where(passes, middle, top)
+    return top
+
+
+def why_not_accurate(c: Floats, right: Truths, a: float, delta: float) -> str:
+    """Say how many examples would be needed, or that no number would do."""
+    n, least = len(c), examples_needed(0, a, delta)
+    if n < least:
+        return f"cannot be promised with {n} examples, {least} would be needed even if every answer were right"
+    share, rate = best_share(c, right, a)
+    if rate <= a:
+        return f"cannot be promised: of the {share * n:.0f} most confident examples only {100 * rate:.1f} % are right"
+    guess = max(math.ceil(proving(rate, a, delta) / share), n + 1)
+    return (
+        f"cannot be promised with {n} examples, about {guess} would be needed at the accuracy seen"
+    )
+
+
+def best_share(c: Floats, right: Truths, a: float) -> tuple[float, float]:
+    """The share of most confident examples that would prove a soonest, and its accuracy."""
+    n = len(c)
+    m = np.unique(np.geomspace(min(20, n), n, 50).astype(int))
+    hits = np.cumsum(right[np.argsort(-c, kind="stable")])[m - 1]
+    rate = (hits + 1) / (m + 2)  # Laplace's rule: a short run of luck proves nothing
+    best = int(np.where(rate > a, (rate - a) ** 2 * m, rate - a).argmax())
+    return float(m[best] / n), float(rate[best])
+
+
+def proving(rate: float, a: float, delta: float) -> int:
+    """About how many answers of this accuracy it takes to prove a, to 5 %."""
+    m = examples_needed(0, a, delta)
+    while bdtr(math.floor(m * (1 - rate)), m, 1 - a) > delta and m < 10**9:
+        m = math.ceil(m * 1.05)
+    return m
