@@ -7,7 +7,7 @@ import typer
 from ova.commands.catalogue import catalogue
 from ova.commands.corrupt import corrupt
 from ova.commands.data import data
-from ova.commands.evaluate import evaluate
+from ova.commands.evaluate import SeveralFiles, evaluate
 from ova.commands.report import report
 from ova.commands.run import run
 from ova.errors import BadInput
@@ -31,12 +31,17 @@ COMMANDS = {
     "corrupt": corrupt,
 }
 
+# Commands that read their line in a way of their own.
+CLASSES = {"evaluate": SeveralFiles}
+
 for _name, _command in COMMANDS.items():
-    app.command(_name)(_command)
+    app.command(_name, cls=CLASSES.get(_name))(_command)
 
 
 @app.callback(invoke_without_command=True)
-def version(show: bool = typer.Option(False, "--version", help="Print the version and exit.")) -> None:
+def version(
+    show: bool = typer.Option(False, "--version", help="Print the version and exit."),
+) -> None:
     """Options of `ova` itself."""
     if show:
         from importlib.metadata import version as installed

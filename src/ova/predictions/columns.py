@@ -142,8 +142,8 @@ def rows_of(id: ArrayLike | None, target: ArrayLike, p: Array) -> tuple[Array, A
     return ids, y
 
 
-def whole(values: ArrayLike, name: str, dtype: np.dtype[Any]) -> Array:
-    """A column of whole numbers; 3.0 is one, 3.5 is not."""
+def whole(values: ArrayLike, name: str, dtype: np.dtype[Any], first: int = 0) -> Array:
+    """A column of whole numbers; 3.0 is one, 3.5 is not. `first` is the number of its first row."""
     x = np.asarray(values)
     if x.dtype.kind not in "iufb":
         raise BadInput(f"{name} must be whole numbers, not {x.dtype}")
@@ -153,7 +153,7 @@ def whole(values: ArrayLike, name: str, dtype: np.dtype[Any]) -> Array:
         good = (x >= limit.min) & (x <= limit.max) & (x == np.floor(x))
     if not good.all():
         row = int(np.argmin(good))
-        raise BadInput(f"row {row}: {name} must be a whole number, not {x[row]}")
+        raise BadInput(f"row {first + row}: {name} must be a whole number, not {x[row]}")
     return x.astype(dtype)
 
 

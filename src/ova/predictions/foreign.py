@@ -1,0 +1,123 @@
+"""Predictions of any origin, read in chunks: .parquet, .csv and .npz, checked and never repaired.
+
+Either all probabilities (a matrix `probs`, or columns p_0 .. p_K-1) or the three columns
+confidence, prediction and target. Rows are counted from 0 in errors.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from ova.errors import BadInput
+from ova.predictions.columns import NONE, Array, Predictions, check_labels, whole
+from ova.predictions.formats import FORMATS, NEEDED, Chunk
+from ova.predictions.merging import merge
+from ova.tables import pick
+
+KEEP = 1 << 26  # cells of a matrix that may stay in memory
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How to take what a file says."""
+
+    normalised: bool = True  # each row of probabilities sums to one
+    outside: bool = False  # examples of none of the classes; a target in the file is not read
+
+
+PLAIN = Reading()
+
+
+def read_any(path: Path, how: Reading = PLAIN) -> Predictions:
+    """All predictions of a file, in the order of their ids; errors name the file and the row."""
+    chunks = pick(FORMATS, path.suffix.lower(), "file format")
+    if not path.is_file():
+        raise BadInput(f"there is no file {path}")
+    try:
+        return _collect(chunks(path, not how.outside), how)
+    except BadInput as error:
+        raise BadInput(f"{path}: {error}") from None
+
+
+def _collect(chunks: Iterator[Chunk | Predictions], how: Reading) -> Predictions:
+    parts: list[Predictions] = []
+    first, cells = 0, 0
+    for chunk in chunks:
+        part = _part(chunk, how, first, keep=cells <= KEEP)
+        first += len(part)
+        cells += len(part) * (part.classes or 1)
+        parts.append(part)
+    if cells > KEEP:
+        parts = [replace(part, probs=None) for part in parts]
+    if not first:
+        raise BadInput("the file has no rows")
+    return merge(parts)
+
+
+def _part(chunk: Chunk | Predictions, how: Reading, first: int, keep: bool) -> Predictions:
+    if isinstance(chunk, Predictions):
+        return _checked(chunk, how, first)
+    if "probs" not in chunk and not {"confidence", "prediction"} <= chunk.keys():
+        raise BadInput(NEEDED)
+    rows = len(chunk["probs"] if "probs" in chunk else chunk["confidence"])
+    numbers = np.arange(first, first + rows)
+    if how.outside:
+        target = np.full(rows, NONE, np.int32)
+    elif "target" in chunk:
+        target = whole(chunk["target"], "target", np.dtype(np.int32), first)
+    else:
+        raise BadInput(f"there is no target; {NEEDED}")
+    if "probs" in chunk:
+        p = Predictions.from_probs(
+            chunk["probs"], target, id=numbers, normalised=how.normalised, keep_probs=keep
+        )
+    else:
+        p = _three_columns(chunk, target, numbers)
+    if not how.outside:
+        check_labels(p.target, numbers, p.classes or 2**31, "target", 0)
+    return (
+        replace(p, id=whole(chunk["id"], "id", np.dtype(np.int64), first)) if "id" in chunk else p
+    )
+
+
+def _three_columns(chunk: Chunk, target: Array, numbers: Array) -> Predictions:
+    prediction = whole(chunk["prediction"], "prediction", np.dtype(np.int32), int(numbers[0]))
+    check_labels(prediction, numbers, 2**31, "prediction", 0)
+    confidence = chunk["confidence"]
+    if confidence.dtype not in (np.float32, np.float64):
+        confidence = confidence.astype(np.float64)
+    check_confidence(confidence, numbers)
+    return Predictions(
+        id=numbers,
+        target=target,
+        prediction=prediction,
+        confidence=confidence,
+        classes=None,
+        normalised=None,
+    )
+
+
+def check_confidence(confidence: Array, numbers: Array) -> None:
+    """Confidences lie in [0, 1]."""
+    good = (confidence >= 0) & (confidence <= 1)
+    if not good.all():
+        row = int(np.argmin(good))
+        rule = "is NaN" if np.isnan(confidence[row]) else "lies outside [0, 1]; is it a logit?"
+        raise BadInput(f"row {numbers[row]}: confidence {confidence[row]:.6g} {rule}")
+
+
+def _checked(p: Predictions, how: Reading, first: int) -> Predictions:
+    """Columns of ours, which somebody else may have written, with the target that the role asks."""
+    numbers = np.arange(first, first + len(p))
+    check_confidence(p.confidence, numbers)
+    check_labels(p.prediction, numbers, p.classes or 2**31, "prediction", 0)
+    if how.outside:
+        none = np.full(len(p), NONE, np.int32)
+        if (p.target == NONE).all():
+            return p
+        # These were about targets that do not count here.
+        return replace(p, target=none, log_p=None, log_answers=None, squared_error=None)
+    check_labels(p.target, numbers, p.classes or 2**31, "target", 0)
+    return p
