@@ -2,6 +2,7 @@
 
 import math
 from functools import lru_cache
+from typing import Any
 
 import cv2
 import numpy as np
@@ -25,7 +26,7 @@ from ova.corruptions.work import Images, Work
 
 # Sums of weights miss a whole grey level by a few float32 roundings; cutting would make it a
 # level less. The reference has the same doubt in float64, with its own luck.
-NUDGE = np.float32(1e-3)
+NUDGE = np.float32(1e-4)
 
 
 @compiled
@@ -51,6 +52,7 @@ def gaussian_blur(work: Work) -> Images:
 
 @compiled
 def blur_all(x: NDArray[np.uint8], weights: Row, out: NDArray[np.uint8]) -> None:
+    """Filter each image."""
     height, length = x.shape[1:]
     image = np.empty((height, length), np.float32)
     blurred = np.empty((height, length), np.float32)
@@ -93,6 +95,7 @@ def taps_all(
     weights: Row,
     out: NDArray[np.uint8],
 ) -> None:
+    """Sum the same taps in each image."""
     height, length = x.shape[1:]
     padded = np.empty((height, 3 * columns.shape[0]), np.float32)
     blurred = np.empty((height, length), np.float32)
@@ -123,6 +126,7 @@ def glass_all(
     how: tuple[int, int],
     out: NDArray[np.uint8],
 ) -> None:
+    """Look at each image through glass; `how` is the reach and the number of rounds."""
     height, length = x.shape[1:]
     image = np.empty((height, length), np.float32)
     blurred = np.empty((height, length), np.float32)
@@ -174,7 +178,7 @@ def motion_weights(radius: int, sigma: float) -> Row:
 
 
 @compiled
-def motion_path(angle: float, at: Indices) -> None:
+def motion_path(angle: np.float32, at: Indices) -> None:
     """The pixel of each step along the line, counted from the margin (as many as there are steps)."""
     steps = at.shape[0]
     down, right = math.sin(math.radians(angle)), math.cos(math.radians(angle))
@@ -192,6 +196,7 @@ def motion_all(
     weights: Row,
     out: NDArray[np.uint8],
 ) -> None:
+    """Move each image at its own angle."""
     height, length = x.shape[1:]
     padded = np.empty((height, 3 * columns.shape[0]), np.float32)
     blurred = np.empty((height, length), np.float32)
@@ -199,7 +204,7 @@ def motion_all(
     for n in range(x.shape[0]):
         for y in range(height):
             pad_line(x[n, y], columns, 3, padded[y])
-        motion_path(90 * uniform(keys[n], 0) - 45, at)
+        motion_path(np.float32(90) * uniform(keys[n], 0) - np.float32(45), at)
         add_taps(padded, rows, at, weights, 3, blurred)
         cut(blurred, out[n])
 
@@ -208,7 +213,7 @@ def zoom_blur(work: Work) -> Images:
     """The mean of the image and of its enlarged centres."""
     height, width = work.images.shape[1:3]
     out = np.empty_like(work.images)
-    zoom_all(lines(work.images), *zoom_tables(height, width, *work.strength), lines(out))
+    zoom_all(lines(work.images), zoom_tables(height, width, *work.strength), lines(out))
     return out
 
 
@@ -218,7 +223,7 @@ def zoom_tables(
 ) -> tuple[Indices, Plane, Indices, Plane, Row]:
     """Neighbours and weights of each zoom, down and across; equal zooms are counted, not repeated."""
     factors = np.arange(1, end, step)
-    layers: dict[bytes, list] = {}
+    layers: dict[bytes, list[Any]] = {}
     for factor in factors:
         down, across = (zoom_lerp(size, float(factor)) for size in (height, width))
         name = b"".join(array.tobytes() for array in (*down, *across))
@@ -238,13 +243,11 @@ def zoom_lerp(size: int, factor: float) -> tuple[Indices, Row]:
 @compiled
 def zoom_all(
     x: NDArray[np.uint8],
-    top: Indices,
-    lower: Plane,
-    left: Indices,
-    right: Plane,
-    share: Row,
+    grid: tuple[Indices, Plane, Indices, Plane, Row],
     out: NDArray[np.uint8],
 ) -> None:
+    """Sum the enlarged centres of each image, line by line."""
+    top, lower, left, right, share = grid
     height, length = x.shape[1:]
     layers, width = left.shape
     own = np.float32(1) - share.sum()

@@ -17,6 +17,7 @@ def brightness(work: Work) -> Images:
 
 @compiled
 def brighten(x: NDArray[np.uint8], lighter: NDArray[np.float64], out: NDArray[np.uint8]) -> None:
+    """Look the new value of each pixel up in a table of 256."""
     for i in range(x.shape[0]):
         r, g, b = x[i, 0], x[i, 1], x[i, 2]
         top = max(r, g, b)
@@ -41,6 +42,7 @@ def saturate(work: Work) -> Images:
 def change_saturation(
     x: NDArray[np.uint8], factor: float, added: float, out: NDArray[np.uint8]
 ) -> None:
+    """Pull the channels of each pixel from or to its brightest."""
     for i in range(x.shape[0]):
         r, g, b = np.int64(x[i, 0]), np.int64(x[i, 1]), np.int64(x[i, 2])
         top, span = max(r, g, b), max(r, g, b) - min(r, g, b)
@@ -49,9 +51,10 @@ def change_saturation(
             out[i, 1] = out[i, 2] = np.uint8(top * (1 - min(max(added, 0.0), 1.0)))
             continue
         s = min(max(factor * (span / top) + added, 0.0), 1.0)
-        pull = top * s / span
+        v = top / 255.0
         for c in range(3):
-            out[i, c] = np.uint8(top - (top - np.int64(x[i, c])) * pull + 1e-9)
+            fraction = (top - np.int64(x[i, c])) / span
+            out[i, c] = np.uint8(v * (1 - s * fraction) * 255)
 
 
 def contrast(work: Work) -> Images:
@@ -64,6 +67,7 @@ def contrast(work: Work) -> Images:
 
 @compiled
 def pull_to_mean(x: NDArray[np.uint8], kept: float, out: NDArray[np.uint8]) -> None:
+    """Keep a share of each value and give the rest to its channel's mean."""
     pixels = x.shape[1]
     for n in range(x.shape[0]):
         sums = np.zeros(3, np.int64)

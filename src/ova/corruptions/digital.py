@@ -22,7 +22,7 @@ def elastic_transform(work: Work) -> Images:
     down, across = (elastic_filter(size, sigma) for size in (height, width))
     maps = affine_maps(work.keys, height, width, jitter)
     out = np.empty_like(work.images)
-    deform(work.images, work.keys, maps, (down, across), np.float32(move), out)
+    deform(work.images, work.keys, maps, (down, across), move, out)
     return out
 
 
@@ -65,6 +65,7 @@ def deform(
     move: float,
     out: NDArray[np.uint8],
 ) -> None:
+    """Warp each image, then displace its pixels."""
     height, width = x.shape[1:3]
     area = height * width
     warped = np.empty((height, width, 3), np.float32)
@@ -91,6 +92,8 @@ def fill_uniform(key: np.uint64, start: int, out: NDArray[np.float32]) -> None:
 @compiled
 def mirror(i: int, size: int) -> int:
     """The pixel at i when the edge pixel is the mirror (... 2 1 0 1 2 ...)."""
+    if 0 <= i < size:
+        return i
     period = 2 * size - 2
     i = abs(i) % period
     return period - i if i >= size else i
@@ -99,13 +102,15 @@ def mirror(i: int, size: int) -> int:
 @compiled
 def fold(i: int, size: int) -> int:
     """The pixel at i when the mirror stands behind the edge pixel (... 1 0 0 1 ...)."""
+    if 0 <= i < size:
+        return i
     i %= 2 * size
     return 2 * size - 1 - i if i >= size else i
 
 
 @compiled
 def warp(x: NDArray[np.uint8], m: NDArray[np.float64], out: NDArray[np.float32]) -> None:
-    """out at (column, row) is x at m (column, row, 1), linearly interpolated."""
+    """Fill (column, row) with x at m (column, row, 1), linearly interpolated."""
     height, width = x.shape[:2]
     for y in range(height):
         for i in range(width):
@@ -129,7 +134,7 @@ def sample(
     height, width = image.shape[:2]
     for y in range(height):
         for i in range(width):
-            u, v = i + move * dx[y, i], y + move * dy[y, i]
+            u, v = i + np.float32(move) * dx[y, i], y + np.float32(move) * dy[y, i]
             left, top = math.floor(u), math.floor(v)
             a, b = np.float32(u - left), np.float32(v - top)
             left, right = fold(left, width), fold(left + 1, width)
@@ -178,7 +183,7 @@ def average_boxes(
             for i in range(columns):
                 first, last = across[i]
                 for c in range(3):
-                    total = 0
+                    total = np.int64(0)
                     for k in range(first, last):
                         total += np.int64(x[n, y, k, c])
                     narrow[y, i, c] = rounded(total, last - first)
@@ -187,7 +192,7 @@ def average_boxes(
             first, last = down[j]
             for i in range(columns):
                 for c in range(3):
-                    total = 0
+                    total = np.int64(0)
                     for k in range(first, last):
                         total += narrow[k, i, c]
                     small[i, c] = rounded(total, last - first)
@@ -198,7 +203,7 @@ def average_boxes(
 
 
 @compiled
-def rounded(total: int, count: int) -> int:
-    """total / count to the nearest whole number, in the 22-bit arithmetic of the reference."""
+def rounded(total: np.int64, count: np.int64) -> np.int64:
+    """Divide to the nearest whole number, in the 22-bit arithmetic of the reference."""
     weight = np.int64(0.5 + (1 << 22) / count)
     return (total * weight + (1 << 21)) >> 22

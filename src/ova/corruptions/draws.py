@@ -50,7 +50,7 @@ def bits(key: np.uint64, position: int) -> np.uint64:
 
 
 @compiled
-def uniform(key: np.uint64, position: int) -> float:
+def uniform(key: np.uint64, position: int) -> np.float32:
     """A number of [0, 1) with 24 random bits."""
     return np.float32(bits(key, position) >> S40) * np.float32(2.0**-24)
 

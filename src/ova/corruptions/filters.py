@@ -57,7 +57,7 @@ def blur(image: Plane, weights: Row, line: Row, out: Plane) -> None:
 
 @compiled
 def smooth(field: Plane, down: Plane, across: Plane, between: Plane, out: Plane) -> None:
-    """out = down . field . across^T for band matrices; what is zero at the ends is passed over."""
+    """Make out = down . field . across^T for band matrices; what is zero at the ends is passed over."""
     height, width = field.shape
     for y in range(height):
         between[y] = 0
@@ -91,14 +91,14 @@ def pad_line(line: Row, columns: Indices, channels: int, out: Row) -> None:
 def add_taps(
     padded: Plane, rows: Indices, at: Indices, weights: Row, channels: int, out: Plane
 ) -> None:
-    """out[y] = sum over taps of weight x padded[rows[y + dy]] from dx on; `at` holds (dy, dx).
+    """Make out[y] = sum over taps of weight x padded[rows[y + dy]] from dx on; `at` holds (dy, dx).
 
     The lines are padded sideways, up and down `rows` says which line stands for one outside.
     """
-    out[:] = 0
     length = out.shape[1]
     for y in range(out.shape[0]):
         target = out[y]
+        target[:] = 0
         for t in range(weights.shape[0]):
             source = padded[rows[y + at[t, 0]]]
             start = channels * at[t, 1]
@@ -128,7 +128,7 @@ def zoom_grid(size: int, factor: float) -> tuple[int, int, NDArray[np.float64]]:
     length = int(np.ceil(size / factor))
     zoomed = round(length * factor)
     places = (np.arange(size) + (zoomed - size) // 2) * ((length - 1) / max(zoomed - 1, 1))
-    return (size - length) // 2, length, places
+    return (size - length) // 2, length, places.astype(np.float64)
 
 
 def lerp_table(places: NDArray[np.float64], length: int) -> tuple[Indices, Row]:

@@ -12,13 +12,13 @@ from ova.corruptions.work import Images, Work
 
 
 def gaussian_noise(work: Work) -> Images:
-    """x + sigma z with z standard normal."""
+    """Add sigma z, with z standard normal."""
     scale = np.full(256, 255 * work.strength, np.float32)
     return with_normal(work, scale)
 
 
 def speckle_noise(work: Work) -> Images:
-    """x + x sigma z with z standard normal."""
+    """Add x sigma z, with z standard normal."""
     scale = (np.arange(256) * work.strength).astype(np.float32)
     return with_normal(work, scale)
 

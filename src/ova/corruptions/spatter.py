@@ -16,10 +16,9 @@ SLOPE = np.array([[-2, -1, 0], [-1, 1, 1], [0, 1, 2]])  # light from one side
 
 def spatter(work: Work) -> Images:
     """Drops where smooth noise is above a threshold: water shines at their edge, mud covers."""
-    *_, strength, is_mud = work.strength
     drops = np.empty(work.images.shape[:3], np.float32)
-    mean, deviation, sigma, threshold = work.strength[:4]
-    height, width = drops.shape[1:]
+    mean, deviation, sigma, threshold, strength, is_mud = work.strength
+    height, width = work.images.shape[1:3]
     filters = [gaussian_matrix(size, sigma, 4.0, "nearest") for size in (height, width)]
     noise = np.array([mean, deviation], np.float32)
     fill_drops(work.keys, normal_table(), noise, filters[0], filters[1], drops)
@@ -31,7 +30,7 @@ def spatter(work: Work) -> Images:
         return out
     drops[drops < threshold] = 0
     shine = np.stack([water_shine(drop) for drop in (drops * 255).astype(np.uint8)])
-    add_water(work.images, shine, np.float32(strength), out)
+    add_water(work.images, shine, strength, out)
     return out
 
 
@@ -39,6 +38,7 @@ def spatter(work: Work) -> Images:
 def fill_drops(
     keys: Keys, table: Row, noise: Row, down: Plane, across: Plane, out: NDArray[np.float32]
 ) -> None:
+    """Smooth normal noise for each image."""
     height, width = out.shape[1:]
     field = np.empty((height, width), np.float32)
     between = np.empty((height, width), np.float32)
@@ -66,10 +66,11 @@ def water_shine(drop: NDArray[np.uint8]) -> NDArray[np.float32]:
 def add_water(
     x: NDArray[np.uint8], shine: NDArray[np.float32], strength: float, out: NDArray[np.uint8]
 ) -> None:
+    """Add water where it shines."""
     for n in range(x.shape[0]):
         for y in range(x.shape[1]):
             for i in range(x.shape[2]):
-                w = strength * shine[n, y, i]
+                w = np.float32(strength) * shine[n, y, i]
                 for c in range(3):
                     out[n, y, i, c] = np.uint8(min(x[n, y, i, c] + w * WATER[c], np.float32(255)))
 
@@ -82,6 +83,7 @@ def throw_mud(
     across: Plane,
     out: NDArray[np.uint8],
 ) -> None:
+    """Smooth the mud's edge and let it hide what is behind; thin mud falls off."""
     height, width = cover.shape[1:]
     between = np.empty((height, width), np.float32)
     mud = np.empty((height, width), np.float32)

@@ -6,9 +6,9 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from ova.corruptions.blur import lines, motion_path, motion_weights, zoom_lerp
+from ova.corruptions.blur import NUDGE, lines, motion_path, motion_weights, zoom_lerp
 from ova.corruptions.compiled import compiled
-from ova.corruptions.draws import Keys, bits, fill_normal, normal_table, uniform
+from ova.corruptions.draws import Keys, fill_normal, normal_table, uniform
 from ova.corruptions.filters import (
     Indices,
     Plane,
@@ -29,17 +29,9 @@ def snow(work: Work) -> Images:
     grid = (*zoom_lerp(height, zoom), *zoom_lerp(width, zoom))
     rows, columns = (inside(size, len(weights), "edge") for size in (height, width))
     how = np.array([mean, deviation, threshold, kept], np.float32)
+    fall = (rows, columns, weights, normal_table())
     out = np.empty_like(work.images)
-    snow_all(
-        lines(work.images),
-        work.keys,
-        normal_table(),
-        how,
-        grid,
-        (rows, columns),
-        weights,
-        lines(out),
-    )
+    snow_all(lines(work.images), work.keys, how, grid, fall, lines(out))
     return out
 
 
@@ -47,18 +39,18 @@ def snow(work: Work) -> Images:
 def snow_all(
     x: NDArray[np.uint8],
     keys: Keys,
-    table: Row,
     how: Row,
     grid: tuple[Indices, Row, Indices, Row],
-    around: tuple[Indices, Indices],
-    weights: Row,
+    fall: tuple[Indices, Indices, Row, Row],
     out: NDArray[np.uint8],
 ) -> None:
+    """Let it snow on each image; `how` is mean, deviation, threshold, share of the image kept."""
+    rows, columns, weights, table = fall
     height, length = x.shape[1:]
     width = length // 3
     noise = np.empty((height, width), np.float32)
     flakes = np.empty((height, width), np.float32)
-    padded = np.empty((height, around[1].shape[0]), np.float32)
+    padded = np.empty((height, columns.shape[0]), np.float32)
     at = np.empty((weights.shape[0], 2), np.int64)
     for n in range(x.shape[0]):
         fill_normal(keys[n], table, noise.reshape(-1))
@@ -66,11 +58,14 @@ def snow_all(
         for y in range(height):
             for i in range(width):
                 v = how[0] + how[1] * flakes[y, i]
-                flakes[y, i] = min(v, np.float32(1)) if v >= how[2] else np.float32(0)
-            pad_line(flakes[y], around[1], 1, padded[y])
+                v = min(v, np.float32(1)) if v >= how[2] else np.float32(0)
+                flakes[y, i] = np.floor(
+                    np.float32(255) * v
+                )  # a picture of its own, before the blur
+            pad_line(flakes[y], columns, 1, padded[y])
         # The noise used the positions from zero up; the angle has one of its own.
-        motion_path(90 * uniform(keys[n], height * width) - 135, at)
-        add_taps(padded, around[0], at, weights, 1, flakes)
+        motion_path(np.float32(90) * uniform(keys[n], height * width) - np.float32(135), at)
+        add_taps(padded, rows, at, weights, 1, flakes)
         lay_snow(x[n], flakes, how[3], out[n])
 
 
@@ -89,15 +84,15 @@ def enlarge(field: Plane, grid: tuple[Indices, Row, Indices, Row], out: Plane) -
 
 @compiled
 def lay_snow(x: NDArray[np.uint8], flakes: Plane, kept: float, out: NDArray[np.uint8]) -> None:
-    """kept x + (1 - kept) max(x, 1.5 grey + 1/2), plus the flakes, plus the flakes turned by 180."""
+    """Make kept x + (1 - kept) max(x, 1.5 grey + 1/2), plus the flakes, plus the flakes turned by 180."""
     height, width = flakes.shape
     for y in range(height):
         for i in range(width):
             r, g, b = x[y, 3 * i], x[y, 3 * i + 1], x[y, 3 * i + 2]
             grey = np.float32(0.299) * r + np.float32(0.587) * g + np.float32(0.114) * b
             white = np.float32(1.5) * grey + np.float32(127.5)
-            fallen = np.rint(np.float32(255) * flakes[y, i])
-            fallen += np.rint(np.float32(255) * flakes[height - 1 - y, width - 1 - i])
+            fallen = np.floor(flakes[y, i] + NUDGE)
+            fallen += np.floor(flakes[height - 1 - y, width - 1 - i] + NUDGE)
             for c in range(3):
                 v = np.float32(x[y, 3 * i + c])
                 v = kept * v + (np.float32(1) - kept) * max(v, white) + fallen
@@ -156,6 +151,7 @@ def frost_all(
     weights: Row,
     out: NDArray[np.uint8],
 ) -> None:
+    """Lay a random piece of a random texture over each image."""
     height, width = x.shape[1:3]
     for n in range(x.shape[0]):
         which = np.int64(uniform(keys[n], 0) * pictures.shape[0])
@@ -187,6 +183,7 @@ def fog_all(
     decay: float,
     out: NDArray[np.uint8],
 ) -> None:
+    """Put a plasma of its own before each image."""
     height, width = x.shape[1:3]
     for n in range(x.shape[0]):
         fill_plasma(keys[n], decay, plasma)
