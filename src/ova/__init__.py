@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ova.convert import convert as convert
+    from ova.conversion import convert as convert
     from ova.corruptions import CORRUPTIONS as CORRUPTIONS
     from ova.corruptions import corrupt as corrupt
     from ova.errors import BadInput as BadInput
@@ -32,7 +32,7 @@ _HOME = {
     "OneVsAllClassifier": "estimator",
     "Predictions": "predictions",
     "Recipe": "recipe",
-    "convert": "convert",
+    "convert": "conversion",
     "corrupt": "corruptions",
     "evaluate": "evaluation",
     "fit_threshold": "threshold",

@@ -28,14 +28,20 @@ class Head(nn.Module):
 
     def __init__(self, formulation: str, in_features: int, classes: int) -> None:
         super().__init__()
-        self.formulation = formulation
-        form = pick(FORMULATIONS, formulation, "formulation")
-        self.probs, self.log_probs = form.probs, form.log_probs
-        self.layer = form.head(in_features, classes)
+        self.formulation = formulation  # the name alone, so that a head can be pickled
+        self.layer = pick(FORMULATIONS, formulation, "formulation").head(in_features, classes)
 
     def start(self, f: Tensor) -> None:
         """Measure the first values on the embeddings of a first batch, where there are any."""
         self.layer.start(f)
+
+    def probs(self, z: Tensor) -> Tensor:
+        """Probabilities of logits; those of one-vs-all do not sum to one."""
+        return FORMULATIONS[self.formulation].probs(z)
+
+    def log_probs(self, z: Tensor) -> Tensor:
+        """Their logarithms, with all digits near zero."""
+        return FORMULATIONS[self.formulation].log_probs(z)
 
     def forward(self, f: Tensor) -> Tensor:
         """Logits, as the loss takes them; `head.probs(z)` makes probabilities of them."""
