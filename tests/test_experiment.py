@@ -96,7 +96,8 @@ def test_gradients_in_pieces_are_the_gradients_of_the_whole(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name", ["recipe.json", "checkpoint.safetensors", "model.safetensors", "predictions/test.parquet"]
+    "name",
+    ["recipe.json", "checkpoint.safetensors", "model.safetensors", "predictions/test.parquet"],
 )
 def test_a_damaged_file_is_named_and_left_untouched(name, tmp_path):
     folder = run(SMALL, tmp_path)
@@ -194,5 +195,7 @@ def test_two_processes_give_the_measurements_of_one(tmp_path):
 
 def test_the_manifest_traces_the_run(undisturbed):
     manifest = json.loads((undisturbed / "manifest.json").read_text())
-    assert {"ova", "versions", "command", "seed", "data", "started", "seconds", "host"} <= set(manifest)
+    assert {"ova", "versions", "command", "seed", "data", "started", "seconds", "host"} <= set(
+        manifest
+    )
     assert {"training", "prediction", "measurement"} <= set(manifest["seconds"])

@@ -18,7 +18,9 @@ def test_every_experiment_expands_to_distinct_valid_recipes(experiment):
     runs = experiment.expand()
     assert len({run.id for run in runs}) == len(runs) == len(experiment.recipes) * experiment.seeds
     assert {run.experiment for run in runs} == {experiment.name}
-    assert all(from_json(json.loads(json.dumps(asdict(run))), Path("r.json")) == run for run in runs)
+    assert all(
+        from_json(json.loads(json.dumps(asdict(run))), Path("r.json")) == run for run in runs
+    )
 
 
 def test_every_setting_says_what_it_takes():

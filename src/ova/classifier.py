@@ -5,7 +5,9 @@ from torch import Tensor, nn
 
 from ova.data.task import Task, plan
 from ova.formulations import FORMULATIONS
+from ova.heads import LastLayer
 from ova.models import model
+from ova.models.backbone import Backbone
 from ova.recipe import Recipe
 from ova.tables import pick
 
@@ -13,7 +15,7 @@ from ova.tables import pick
 class Classifier(nn.Module):
     """Logits z = head(f), features f = backbone(x)."""
 
-    def __init__(self, backbone: nn.Module, head: nn.Module) -> None:
+    def __init__(self, backbone: Backbone, head: LastLayer) -> None:
         super().__init__()
         self.backbone, self.head = backbone, head
 
@@ -46,5 +48,5 @@ def start(net: Classifier, task: Task, recipe: Recipe) -> None:
     for x, _ in task.train.batches(rows):
         device = next(net.parameters()).device
         net.eval()  # neither dropout nor the running statistics belong to the start
-        net.head.start(net.backbone(task.prepare(x.to(device))))  # type: ignore[operator]
+        net.head.start(net.backbone(task.prepare(x.to(device))))
     net.train(mode)

@@ -124,7 +124,9 @@ def claim(folder: Path, recipe: Recipe) -> None:
         whole(path)
         stored = from_json(json.loads(path.read_text("utf-8")), path)
         if stored != recipe:
-            raise BadInput(f"{path} is of another recipe; it was left untouched. Move the folder away.")
+            raise BadInput(
+                f"{path} is of another recipe; it was left untouched. Move the folder away."
+            )
     for part in folder.rglob(".*.part"):
         part.unlink()
 

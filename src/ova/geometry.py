@@ -28,10 +28,12 @@ def landscape(net: Classifier, form: Formulation) -> Row:
 
 @torch.inference_mode()
 def embeddings(net: Classifier, task: Task, examples: Examples) -> tuple[Tensor, Tensor]:
-    """Features f and targets of all examples."""
+    """Embeddings in the space of the head's centres, and targets, of all examples."""
     batches = examples.batches(plan(examples, 512, None))
     device = device_of(net)
-    parts = [(net.backbone(task.prepare(x.to(device))).cpu(), y) for x, y in batches]
+    parts = [
+        (net.head.embed(net.backbone(task.prepare(x.to(device)))).cpu(), y) for x, y in batches
+    ]
     return torch.cat([f for f, _ in parts]).double(), torch.cat([y for _, y in parts])
 
 
@@ -47,7 +49,7 @@ def centre_offsets(centres: Tensor, means: Tensor) -> Tensor:
     At 0 the centre is the mean of its class; above 1/2 it is nearer to where a neighbour ends.
     """
     between = torch.cdist(means, means).fill_diagonal_(torch.inf).amin(1)
-    return (centres - means).norm(dim=1) / between
+    return torch.linalg.vector_norm(centres - means, dim=1) / between
 
 
 def embedding_rows(net: Classifier, task: Task) -> tuple[list[Row], list[Row]]:
@@ -55,16 +57,25 @@ def embedding_rows(net: Classifier, task: Task) -> tuple[list[Row], list[Row]]:
 
     Heads without centres have neither.
     """
-    centres = getattr(net.head, "centres", None)
+    centres = net.head.centres
     if centres is None:
         return [], []
     f, y = embeddings(net, task, task.train)
-    w = centres().double() if callable(centres) else centres.detach().double()
-    f = getattr(net.head, "embed", lambda same: same)(f)
+    w = centres.detach().cpu().double()
     offsets = centre_offsets(w, class_means(f, y, len(task.classes)))
     rows = [
-        {"dataset": "train", "metric": "centre_offset", "value": float(offsets.mean()), "n": len(y)},
-        {"dataset": "train", "metric": "centre_offset_max", "value": float(offsets.max()), "n": len(y)},
+        {
+            "dataset": "train",
+            "metric": "centre_offset",
+            "value": float(offsets.mean()),
+            "n": len(y),
+        },
+        {
+            "dataset": "train",
+            "metric": "centre_offset_max",
+            "value": float(offsets.max()),
+            "n": len(y),
+        },
     ]
     return rows, [picture(f, y, w)]
 

@@ -25,6 +25,15 @@ class LastLayer(nn.Module):
     def start(self, f: Tensor) -> None:
         """Nothing to do for a head whose start does not depend on the data."""
 
+    @property
+    def centres(self) -> Tensor | None:
+        """The class centres w_k (K x D) of a head that measures distances to them."""
+        return None
+
+    def embed(self, f: Tensor) -> Tensor:
+        """The embedding in the space where the centres lie."""
+        return f
+
     def extra_repr(self) -> str:
         """Sizes, as PyTorch prints them."""
         return f"in_features={self.in_features}, classes={self.classes}"
@@ -62,6 +71,11 @@ class Distance(LastLayer):
         super().__init__(in_features, classes)
         self.weight = nn.Parameter(torch.zeros(classes, in_features))
 
+    @property
+    def centres(self) -> Tensor:
+        """The weights are the centres."""
+        return self.weight
+
     def forward(self, f: Tensor) -> Tensor:
         """Minus the distances."""
         return -distances(f, self.weight)
@@ -85,6 +99,16 @@ class LogitDistance(LastLayer):
     def __init__(self, in_features: int, classes: int) -> None:
         super().__init__(in_features, classes)
         self.affine, self.distance = Affine(in_features, classes), Distance(classes, classes)
+
+    @property
+    def centres(self) -> Tensor:
+        """Centres in the space of the logits."""
+        return self.distance.weight
+
+    def embed(self, f: Tensor) -> Tensor:
+        """The affine logits."""
+        z: Tensor = self.affine(f)
+        return z
 
     def forward(self, f: Tensor) -> Tensor:
         """Distances in the space of the logits."""
@@ -159,6 +183,11 @@ class StartedDistance(Starting):
         self.weight = nn.Parameter(torch.randn(classes, in_features) * in_features**-0.5)
         self.register_buffer("scale", torch.ones(()))
 
+    @property
+    def centres(self) -> Tensor:
+        """The weights are the centres."""
+        return self.weight
+
     def measure(self, f: Tensor) -> None:
         """Centres around the mean of the batch, at the distance of its examples."""
         mean = f.mean(0)
@@ -186,6 +215,15 @@ class Ball(Starting):
         self.radius = nn.Parameter(torch.zeros(()))
         self.log_scale = nn.Parameter(torch.zeros(()))
 
+    @property
+    def centres(self) -> Tensor:
+        """The weights are the centres."""
+        return self.weight
+
+    def embed(self, f: Tensor) -> Tensor:
+        """The normalised embedding."""
+        return F.layer_norm(f, (self.in_features,))
+
     def measure(self, f: Tensor) -> None:
         """Scale by the spread of the distances, radius by their mean."""
         d = self.distances(f)
@@ -195,7 +233,7 @@ class Ball(Starting):
 
     def distances(self, f: Tensor) -> Tensor:
         """Distances of the normalised embedding to the centres."""
-        return distances(F.layer_norm(f, (self.in_features,)), self.weight)
+        return distances(self.embed(f), self.weight)
 
     def logits(self, f: Tensor) -> Tensor:
         """The radius less the scaled distances."""

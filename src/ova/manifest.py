@@ -10,7 +10,15 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import PurePath
 from typing import Any
 
-PACKAGES = ("torch", "numpy", "lightning-fabric", "transformers", "tokenizers", "scikit-learn", "pyarrow")
+PACKAGES = (
+    "torch",
+    "numpy",
+    "lightning-fabric",
+    "transformers",
+    "tokenizers",
+    "scikit-learn",
+    "pyarrow",
+)
 
 
 def installed() -> dict[str, str]:

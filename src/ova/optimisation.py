@@ -28,13 +28,13 @@ def optimiser(net: nn.Module, recipe: Recipe) -> Optimizer:
     return pick(OPTIMISERS, recipe.optimiser, "optimiser")(groups, recipe)
 
 
-def _steps(at: float, epochs: float, recipe: Recipe) -> float:
+def _steps(at: float, _: float, recipe: Recipe) -> float:
     return recipe.decay_by ** sum(at >= when for when in recipe.decay_at)
 
 
 # Each gives the factor at a moment `at` of `epochs`, both counted in epochs after the warm-up's end.
 SCHEDULES: dict[str, Callable[[float, float, Recipe], float]] = {
-    "constant": lambda at, epochs, recipe: 1.0,  # noqa: ARG005
+    "constant": lambda _at, _epochs, _recipe: 1.0,
     "linear": lambda at, epochs, recipe: 1 - share(at, epochs, recipe),
     "cosine": lambda at, epochs, recipe: (1 + cos(pi * share(at, epochs, recipe))) / 2,
     "steps": _steps,

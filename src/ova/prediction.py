@@ -33,15 +33,21 @@ def rows_of(fabric: Fabric, examples: Examples, limit: int) -> list[Tensor]:
 
 
 @torch.inference_mode()
-def predict(speaker: Speaker, examples: Examples, limit: int = 0, matrix: bool = False) -> Predictions:
+def predict(
+    speaker: Speaker, examples: Examples, limit: int = 0, matrix: bool = False
+) -> Predictions:
     """This process's share of the predictions, with row numbers as ids; `matrix` keeps all p."""
     fabric, form, parts = speaker.fabric, speaker.form, []
     mine = rows_of(fabric, examples, limit)
     for rows, (x, y) in zip(mine, examples.batches(mine), strict=True):
         z = speaker.net(speaker.task.prepare(x.to(fabric.device))).float()
-        columns = [t.cpu().numpy() for t in (z, form.log_probs(z), y)]
-        named = {"id": rows.numpy(), "normalised": form.normalised, "keep_probs": matrix}
-        parts.append(Predictions.from_logits(*columns, **named))
+        said = Predictions.from_logits(
+            *(t.cpu().numpy() for t in (z, form.log_probs(z), y)),
+            id=rows.numpy(),
+            normalised=form.normalised,
+            keep_probs=matrix,
+        )
+        parts.append(said)
     return merge(parts)
 
 
