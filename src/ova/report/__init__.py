@@ -1,1 +1,1 @@
-"""Measurements and curves become tables, figures and one page."""
+"""From the files of runs to figures, tables and one page that needs nothing but a browser."""

@@ -1,0 +1,133 @@
+"""The evidence: OOD numbers, every measurement, and the manifest that each number goes back to."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from ova.report import select
+from ova.report.intervals import estimates
+from ova.report.markup import Markup, el, join, table
+from ova.report.numbers import interval, plain
+from ova.report.runs import Run, labels
+
+Row = dict[str, Any]
+OOD = {"auroc": "AUROC ↑", "aupr_outside": "AUPR, unknown positive ↑", "fpr95": "FPR at 95 % TPR ↓"}
+OOD |= {"auroc_200": "AUROC on 200 thresholds"}
+
+
+def ood_table(runs: Sequence[Run]) -> Markup | None:
+    """Per OOD set and label the numbers of telling apart, exact and as the paper's pipeline had them."""
+    names = labels(runs)
+    body: list[list[Any]] = []
+    metrics = [m for m in OOD if any(select.over_ood([run], m) for run in runs)]
+    for dataset in select.datasets(runs, "ood/"):
+        found = {m: estimates(select.values(runs, m, dataset), names) for m in metrics}
+        for name in names:
+            if any(name in column for column in found.values()):
+                cells = [value(found[m].get(name)) for m in metrics]
+                body.append([dataset.removeprefix("ood/"), name, *cells])
+    if not body:
+        return None
+    head = ["Unknown inputs", "Formulation", *(OOD[m] for m in metrics)]
+    caption = "Telling unknown inputs from known ones by confidence; chance is an AUROC of 0.5"
+    return table(head, body, caption, "ood")
+
+
+def value(estimate: Any) -> Markup:
+    """A value with its interval."""
+    if estimate is None:
+        return el("span", "–", class_="quiet")
+    return el("span", el("b", plain(estimate.mean)), " ", el("small", interval(estimate, "")))
+
+
+def everything(runs: Sequence[Run]) -> Markup:
+    """Folded away: all measurements, and where they come from."""
+    return join(
+        el("details", el("summary", "Every measurement"), all_rows(runs), class_="more"),
+        el("details", el("summary", "Runs, commands and versions"), manifests(runs), class_="more"),
+    )
+
+
+def all_rows(runs: Sequence[Run]) -> Markup:
+    """Means over seeds of everything measured, but for single shifted sets, which the maps show."""
+    names = labels(runs)
+    cells: dict[tuple[str, str, str], dict[str, list[float]]] = {}
+    for run in runs:
+        for row in run.measurements:
+            if row["value"] is None or (
+                (shift := select.shift_of(str(row["dataset"]))) and shift["severity"]
+            ):
+                continue
+            key = (str(row["dataset"]), str(row["metric"]), parameters(row))
+            cells.setdefault(key, {}).setdefault(run.label, []).append(row["value"])
+    if not cells:
+        return el("p", "Nothing was measured in these runs.", class_="missing")
+    body = [[*key, *(mean(found.get(name)) for name in names)] for key, found in cells.items()]
+    return table(["Set", "Metric", "Parameters", *names], body, "Means over seeds", "all")
+
+
+def parameters(row: Row) -> str:
+    """What a measurement was computed with, as text."""
+    known = ("dataset", "metric", "value", "n", "low", "high", "draws", "why", *BOX)
+    return ", ".join(f"{key} {value}" for key, value in row.items() if key not in known)
+
+
+BOX = ("minimum", "lower_quartile", "median", "upper_quartile", "maximum", "types")
+
+
+def mean(values: list[float] | None) -> str:
+    """The mean to five digits."""
+    return "–" if not values else f"{sum(values) / len(values):.5g}"
+
+
+def manifests(runs: Sequence[Run]) -> Markup:
+    """One row per run, then what the runs share: versions, host and the hashes of the data."""
+    body = [
+        [
+            el("code", f"{run.experiment}/{run.id}"),
+            run.label,
+            run.seed,
+            el("code", run.manifest.get("command", "not recorded")),
+            run.manifest.get("started", "–"),
+            seconds(run.manifest.get("seconds")),
+            el("details", el("summary", "recipe"), el("pre", pretty(run.recipe))),
+        ]
+        for run in runs
+    ]
+    head = ["Run", "Formulation", "Seed", "Command", "Started", "Seconds", "Recipe"]
+    return join(
+        table(head, body, "Runs", "runs"),
+        [shared(runs, key, title) for key, title in SHARED.items()],
+    )
+
+
+SHARED = {
+    "ova": "Version of ova",
+    "versions": "Versions",
+    "host": "Host",
+    "data": "SHA-256 of the data",
+}
+
+
+def shared(runs: Sequence[Run], key: str, title: str) -> Markup:
+    """The distinct values of a part of the manifests, and how many runs have each."""
+    found: dict[str, int] = {}
+    for run in runs:
+        text = pretty(run.manifest.get(key, "not recorded"))
+        found[text] = found.get(text, 0) + 1
+    blocks = [
+        el("pre", text if len(found) == 1 else f"{n} runs: {text}") for text, n in found.items()
+    ]
+    return join(el("h4", title), blocks)
+
+
+def seconds(stages: Any) -> str:
+    """The time of all stages together."""
+    if not isinstance(stages, dict):
+        return "–"
+    return f"{sum(s for s in stages.values() if isinstance(s, int | float)):.0f}"
+
+
+def pretty(value: Any) -> str:
+    """JSON to read, or plain text."""
+    return value if isinstance(value, str) else json.dumps(value, indent=1, ensure_ascii=False)

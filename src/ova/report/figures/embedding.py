@@ -1,0 +1,54 @@
+"""Embeddings and class centres on the first two principal components (the paper's S1)."""
+
+from collections.abc import Sequence
+
+import altair as alt
+
+from ova.report.runs import Run
+from ova.report.select import curves, unfold
+from ova.report.theme import LABEL_SHOWN, LATER, PARAMS, QUIET, Row, children, finish, present
+
+MOST = 400  # points per formulation
+
+
+def rows(runs: Sequence[Run]) -> list[Row]:
+    """Points and centres of each label's first seed; of many points, every k-th."""
+    found: dict[str, list[Row]] = {}
+    for run in runs:
+        for curve in curves(run, "embedding"):
+            if run.label in found:
+                continue
+            every = [row | {"class": str(row["label"])} for row in unfold(curve["columns"])]
+            points = [row for row in every if row["kind"] == "point"]
+            kept = points[:: -(-len(points) // MOST) or 1]
+            kept += [row for row in every if row["kind"] == "centre"]
+            found[run.label] = [row | {"label": run.label, "seed": run.seed} for row in kept]
+    return [row for group in found.values() for row in group]
+
+
+def draw(rows: Sequence[Row], labels: Sequence[str]) -> alt.FacetChart:
+    """One map per label: dots are examples in the colour of their class, diamonds are centres."""
+    base = alt.Chart().transform_filter(LABEL_SHOWN)
+    x = alt.X("x:Q", title=None, scale=alt.Scale(zero=False))
+    y = alt.Y("y:Q", title=None, scale=alt.Scale(zero=False))
+    tooltip = [
+        alt.Tooltip("label:N", title="formulation"),
+        alt.Tooltip("class:N"),
+        alt.Tooltip("kind:N"),
+    ]
+    paint = alt.Color("class:N", legend=None, scale=alt.Scale(scheme="tableau10"))
+    dots = base.transform_filter("datum.kind == 'point'").mark_circle(size=10, opacity=0.5)
+    dots = dots.encode(x=x, y=y, color=paint, tooltip=tooltip)
+    centres = base.transform_filter("datum.kind == 'centre'")
+    centres = centres.mark_point(
+        shape="diamond", size=70, filled=True, stroke=QUIET, strokeWidth=1.5
+    )
+    centres = centres.encode(x=x, y=y, color=paint, tooltip=tooltip, opacity=alt.value(1))
+    chart = (
+        alt.layer(dots, centres, data=LATER)
+        .properties(width=210, height=210)
+        .facet(alt.Facet("label:N", title=None, sort=present(rows, labels)), columns=4)
+        .resolve_scale(x="independent", y="independent")
+        .add_params(*PARAMS)
+    )
+    return finish(chart, rows, cell=180, extra=46, square=True, children=children(rows, labels))

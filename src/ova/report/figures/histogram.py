@@ -1,0 +1,80 @@
+"""Confidence of right answers, wrong answers and unknown inputs (the paper's S6 and S7)."""
+
+from collections.abc import Sequence
+
+import altair as alt
+
+from ova.report.runs import Run
+from ova.report.select import points
+from ova.report.theme import (
+    OUTSIDE,
+    PARAMS,
+    RIGHT,
+    SHOWN,
+    THRESHOLD,
+    WRONG,
+    Row,
+    finish,
+    present,
+    rule,
+)
+
+SETS = {"right": RIGHT, "wrong": WRONG, "outside": OUTSIDE}
+
+
+def rows(runs: Sequence[Run]) -> list[Row]:
+    """Counts per bin of each of the three sets, for each OOD set."""
+    keys = ("label", "seed", "dataset", "lower", "upper", *SETS)
+    return [{key: row.get(key) for key in keys} for row in points(runs, "histogram")]
+
+
+def draw(rows: Sequence[Row], labels: Sequence[str]) -> alt.ConcatChart:
+    """One panel per label and OOD set; each set's bars sum to one."""
+    names = list(dict.fromkeys(row["dataset"] for row in rows))
+    places = [(label, name) for name in names for label in present(rows, labels)]
+    charts = [panel(label, name) for label, name in places]
+    chart = alt.concat(*charts, columns=4, spacing=24).add_params(*PARAMS, THRESHOLD)
+    return finish(
+        chart, rows, cell=200, extra=48, children=[{"label": label} for label, _ in places]
+    )
+
+
+def panel(label: str, name: str) -> alt.LayerChart:
+    """Three outlines over the confidence axis."""
+    base = (
+        alt.Chart()
+        .transform_filter(SHOWN)
+        .transform_filter((alt.datum.label == label) & (alt.datum.dataset == name))
+        .transform_fold(list(SETS), as_=["set", "count"])
+        .transform_aggregate(count="sum(count)", groupby=["set", "lower", "upper"])
+        .transform_joinaggregate(all="sum(count)", groupby=["set"])
+        .transform_calculate(share="datum.all ? datum.count / datum.all : 0")
+    )
+    scale = alt.Scale(domain=list(SETS), range=list(SETS.values()))
+    what = alt.Color("set:N", title=None, scale=scale, sort=list(SETS))
+    bars = base.mark_bar(opacity=0.45, strokeWidth=0).encode(
+        x=alt.X(
+            "lower:Q",
+            bin="binned",
+            title="confidence",
+            axis=alt.Axis(grid=True),
+            scale=alt.Scale(domain=[0, 1]),
+        ),
+        x2="upper:Q",
+        y=alt.Y(
+            "share:Q", title="share of the set", stack=None, axis=alt.Axis(format="%", tickCount=4)
+        ),
+        color=what,
+        tooltip=[
+            alt.Tooltip("set:N"),
+            alt.Tooltip("lower:Q", title="confidence from", format=".3f"),
+            alt.Tooltip("upper:Q", title="to", format=".3f"),
+            alt.Tooltip("count:Q", title="inputs", format=","),
+            alt.Tooltip("share:Q", title="share of the set", format=".4f"),
+        ],
+    )
+    outline = base.mark_line(interpolate="step-after", strokeWidth=1.5).encode(
+        x="lower:Q", y=alt.Y("share:Q", stack=None), color=what
+    )
+    title = f"{label} · {name.removeprefix('test+').removeprefix('ood/')}"
+    return alt.layer(bars, outline, rule()).properties(width=200, height=130, title=title)

@@ -1,0 +1,60 @@
+"""Mean accuracy and ECE per severity over all types of shift (the paper's S4)."""
+
+from collections.abc import Sequence
+
+import altair as alt
+
+from ova.report.figures.severity import AXIS, NAMES
+from ova.report.runs import Run
+from ova.report.select import shifts
+from ova.report.theme import PARAMS, SHOWN, Row, colour, dash, finish
+
+
+def rows(runs: Sequence[Run]) -> list[Row]:
+    """Per run, metric and severity: the mean over the types."""
+    groups: dict[tuple[str, int, str, int], list[float]] = {}
+    for metric in NAMES:
+        for row in shifts(runs, metric):
+            key = (row["label"], row["seed"], metric, row["severity"])
+            groups.setdefault(key, []).append(row["value"])
+    names = ("label", "seed", "metric", "severity")
+    return [
+        dict(zip(names, key, strict=True)) | {"value": sum(v) / len(v)} for key, v in groups.items()
+    ]
+
+
+def draw(rows: Sequence[Row], labels: Sequence[str]) -> alt.ConcatChart:
+    """Lines of means over seeds, with the range of the seeds as a whisker."""
+    metrics = [m for m in NAMES if any(row["metric"] == m for row in rows)]
+    charts = [panel(m, labels) for m in metrics]
+    chart = alt.concat(*charts, columns=2, spacing=30).add_params(*PARAMS)
+    return finish(chart, rows, cell=340, extra=60)
+
+
+def panel(metric: str, labels: Sequence[str]) -> alt.LayerChart:
+    """The lines of one metric."""
+    name = NAMES[metric]
+    base = (
+        alt.Chart()
+        .transform_filter(SHOWN)
+        .transform_filter(alt.datum.metric == metric)
+        .transform_aggregate(
+            mean="mean(value)", low="min(value)", high="max(value)", groupby=["label", "severity"]
+        )
+        .encode(
+            x=alt.X("severity:O", title="severity of the shift", axis=AXIS),
+            color=colour(labels),
+        )
+    )
+    y = alt.Y("mean:Q", title=f"mean {name}", scale=alt.Scale(zero=name == "ECE"))
+    tooltip = [
+        alt.Tooltip("label:N", title="formulation"),
+        alt.Tooltip("severity:O"),
+        alt.Tooltip("mean:Q", title=f"mean {name}", format=".4f"),
+        alt.Tooltip("low:Q", title="lowest seed", format=".4f"),
+        alt.Tooltip("high:Q", title="highest seed", format=".4f"),
+    ]
+    line = base.mark_line().encode(y=y, strokeDash=dash(labels))
+    dots = base.mark_point(filled=True, size=45, opacity=1).encode(y=y, tooltip=tooltip)
+    whiskers = base.mark_rule().encode(y=alt.Y("low:Q", title=f"mean {name}"), y2="high:Q")
+    return alt.layer(whiskers, line, dots).properties(width=400, height=240)

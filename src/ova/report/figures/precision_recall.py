@@ -1,0 +1,47 @@
+"""Precision and recall of answering the known among the unknown."""
+
+from collections.abc import Sequence
+
+import altair as alt
+
+from ova.report.runs import Run
+from ova.report.select import curves, unfold
+from ova.report.theme import PARAMS, SHOWN, Row, colour, dash, finish, share
+from ova.report.thinning import thinned
+
+
+def rows(runs: Sequence[Run]) -> list[Row]:
+    """Thinned curves with known inputs as the positive class."""
+    found: list[Row] = []
+    for run in runs:
+        for curve in curves(run, "precision_recall"):
+            head = {"label": run.label, "seed": run.seed, "dataset": curve["dataset"]}
+            columns = {k: curve["columns"][k] for k in ("recall", "precision")}
+            found += [head | point for point in unfold(thinned(columns, "recall", "precision"))]
+    return found
+
+
+def draw(rows: Sequence[Row], labels: Sequence[str]) -> alt.ConcatChart:
+    """One panel per OOD set, the curves of every seed."""
+    names = list(dict.fromkeys(row["dataset"] for row in rows))
+    charts = [panel(labels, name) for name in names]
+    chart = alt.concat(*charts, columns=3, spacing=30).add_params(*PARAMS)
+    return finish(chart, rows, cell=250, extra=56, columns=3, limit=360)
+
+
+def panel(labels: Sequence[str], name: str) -> alt.Chart:
+    """The curves of one OOD set."""
+    mine = alt.Chart().transform_filter(SHOWN).transform_filter(alt.datum.dataset == name)
+    line = mine.mark_line(strokeWidth=1.6).encode(
+        x=alt.X(**share("recall:Q", "known inputs answered (recall)")),
+        y=alt.Y(**share("precision:Q", "known among the answered (precision)")),
+        detail="seed:N",
+        order="recall:Q",
+        color=colour(labels),
+        strokeDash=dash(labels),
+        tooltip=[
+            alt.Tooltip("label:N", title="formulation"),
+            alt.Tooltip("seed:N"),
+        ],
+    )
+    return line.properties(width=250, height=250, title=name.removeprefix("ood/"))

@@ -1,0 +1,121 @@
+"""Reliability diagrams with the histogram beneath (the paper's S2 and S3)."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import altair as alt
+
+from ova.report.runs import Run
+from ova.report.select import points, values
+from ova.report.theme import PARAMS, QUIET, SHOWN, THRESHOLD, Row, colours, finish, present, rule
+from ova.report.theme import values as data
+
+
+def rows(runs: Sequence[Run]) -> list[Row]:
+    """The bins of the test set's reliability curves, with each run's ECE."""
+    ece = {(row["label"], row["seed"]): row["value"] for row in values(runs, "ece", "test")}
+    bins = [row for row in points(runs, "reliability", "test") if row["dataset"] == "test"]
+    keys = ("label", "seed", "lower", "upper", "count", "confidence", "accuracy")
+    return [
+        {key: row.get(key) for key in keys} | {"ece": ece.get((row["label"], row["seed"]))}
+        for row in bins
+    ]
+
+
+def shifted_rows(runs: Sequence[Run]) -> list[Row]:
+    """The bins of all types of shift together at the largest severity, with the ECE read off them."""
+    bins = [row for row in points(runs, "reliability", "shift/*/") if row["count"]]
+    top = max((severity(row) for row in bins), default=0)
+    bins = [row for row in bins if severity(row) == top]
+    sums: dict[tuple[str, int], list[float]] = {}
+    for row in bins:
+        gap = row["count"] * abs(row["accuracy"] - row["confidence"])
+        total = sums.setdefault((row["label"], row["seed"]), [0.0, 0.0])
+        total[0], total[1] = total[0] + gap, total[1] + row["count"]
+    keys = ("label", "seed", "lower", "upper", "count", "confidence", "accuracy")
+    ece = {key: gap / count for key, (gap, count) in sums.items()}
+    return [{k: row[k] for k in keys} | {"ece": ece[row["label"], row["seed"]]} for row in bins]
+
+
+def severity(row: Row) -> int:
+    """The severity in the name of a pooled set."""
+    last = str(row["dataset"]).rsplit("/", 1)[-1]
+    return int(last) if last.isdecimal() else 0
+
+
+def draw(rows: Sequence[Row], labels: Sequence[str]) -> alt.ConcatChart:
+    """One diagram per label: accuracy against confidence, the gap, and where the answers are."""
+    paint = colours(labels)
+    labels = present(rows, labels)
+    errors = {label: ece_of(rows, label) for label in labels}
+    charts = [one(label, paint[label], errors[label]) for label in labels]
+    chart = alt.concat(*charts, columns=4, spacing=26).add_params(*PARAMS, THRESHOLD)
+    return finish(
+        chart, rows, cell=190, extra=48, children=[{"label": k, "ece": errors[k]} for k in labels]
+    )
+
+
+def ece_of(rows: Sequence[Row], label: str) -> dict[str, float]:
+    """The ECE of each seed of a label."""
+    return {str(r["seed"]): r["ece"] for r in rows if r["label"] == label and r["ece"] is not None}
+
+
+def one(label: str, paint: str, ece: Mapping[str, float]) -> alt.VConcatChart:
+    """The diagram of one label, with its ECE in the title."""
+    base = pooled(label)
+    title = f"{label} · ECE {sum(ece.values()) / len(ece):.3f}" if ece else label
+    bare = alt.Axis(labels=False, grid=True)
+    x = alt.X("lower:Q", bin="binned", title=None, scale=alt.Scale(domain=[0, 1]), axis=bare)
+    y = alt.Y("accuracy:Q", title="accuracy", scale=alt.Scale(domain=[0, 1]))
+    bars = base.mark_bar(color=paint, opacity=0.75, stroke=paint, strokeWidth=0.5)
+    bars = bars.encode(x=x, x2="upper:Q", y=y, tooltip=TOOLTIP)
+    gaps = base.mark_bar(filled=False, stroke=QUIET, strokeDash=[3, 2], strokeWidth=1)
+    gaps = gaps.encode(x=x, x2="upper:Q", y="accuracy:Q", y2="confidence:Q", tooltip=TOOLTIP)
+    ideal = alt.Chart(data([{"a": 0}, {"a": 1}])).mark_line(color=QUIET, strokeWidth=1)
+    ideal = ideal.encode(x=alt.X("a:Q", title=None), y=alt.Y("a:Q", title="accuracy"))
+    top = alt.layer(bars, gaps, ideal, rule()).properties(width=190, height=190)
+    low = base.mark_bar(color=paint, opacity=0.5).encode(
+        x=alt.X(
+            "lower:Q",
+            bin="binned",
+            title="confidence",
+            axis=alt.Axis(grid=True),
+            scale=alt.Scale(domain=[0, 1]),
+        ),
+        x2="upper:Q",
+        y=alt.Y("share:Q", title="share", axis=alt.Axis(format="%", tickCount=2)),
+        tooltip=TOOLTIP,
+    )
+    below = alt.layer(low, rule()).properties(width=190, height=56)
+    return alt.vconcat(top, below, spacing=6, title=title)
+
+
+def pooled(label: str) -> alt.Chart:
+    """Bins of all shown seeds together, weighted by their counts."""
+    return (
+        alt.Chart()
+        .transform_filter(SHOWN)
+        .transform_filter(alt.datum.label == label)
+        .transform_calculate(
+            hits="datum.count * datum.accuracy", sum="datum.count * datum.confidence"
+        )
+        .transform_aggregate(
+            count="sum(count)", hits="sum(hits)", sum="sum(sum)", groupby=["lower", "upper"]
+        )
+        .transform_joinaggregate(all="sum(count)")
+        .transform_filter("datum.count > 0")
+        .transform_calculate(
+            accuracy="datum.hits / datum.count",
+            confidence="datum.sum / datum.count",
+            share="datum.count / datum.all",
+        )
+    )
+
+
+TOOLTIP: list[Any] = [
+    alt.Tooltip("lower:Q", title="confidence from", format=".3f"),
+    alt.Tooltip("upper:Q", title="to", format=".3f"),
+    alt.Tooltip("confidence:Q", title="mean confidence", format=".4f"),
+    alt.Tooltip("accuracy:Q", format=".4f"),
+    alt.Tooltip("count:Q", title="answers", format=","),
+]

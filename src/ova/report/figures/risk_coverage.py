@@ -1,0 +1,45 @@
+"""Risk against coverage: the errors among the most confident answers."""
+
+from collections.abc import Sequence
+
+import altair as alt
+
+from ova.report.runs import Run
+from ova.report.select import curves, unfold
+from ova.report.theme import LATER, PARAMS, SHOWN, Row, colour, dash, finish
+from ova.report.thinning import thinned
+
+LEAST = 0.05
+
+
+def rows(runs: Sequence[Run]) -> list[Row]:
+    """Thinned curves of the test set, from LEAST coverage on: a handful of answers says nothing."""
+    found: list[Row] = []
+    for run in runs:
+        for curve in curves(run, "risk_coverage"):
+            if curve["dataset"] == "test":
+                wide = [row for row in unfold(curve["columns"]) if row["coverage"] >= LEAST]
+                columns = {k: [row[k] for row in wide] for k in ("coverage", "risk")}
+                thin = unfold(thinned(columns, "coverage", "risk"))
+                found += [{"label": run.label, "seed": run.seed} | point for point in thin]
+    return found
+
+
+def draw(rows: Sequence[Row], labels: Sequence[str]) -> alt.Chart:
+    """One line per seed; lower is better everywhere."""
+    line = alt.Chart(LATER).transform_filter(SHOWN).mark_line(strokeWidth=1.6, opacity=0.85)
+    line = line.encode(
+        x=alt.X("coverage:Q", title="share answered", scale=alt.Scale(domain=[0, 1])),
+        y=alt.Y("risk:Q", title="errors among the answered"),
+        detail="seed:N",
+        order="coverage:Q",
+        color=colour(labels),
+        strokeDash=dash(labels),
+        tooltip=[
+            alt.Tooltip("label:N", title="formulation"),
+            alt.Tooltip("seed:N"),
+        ],
+    )
+    return finish(
+        line.properties(width=640, height=260).add_params(*PARAMS), rows, cell=300, extra=60
+    )

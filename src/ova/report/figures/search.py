@@ -1,0 +1,51 @@
+"""The history of a hyper-parameter search: every trial, and the best so far."""
+
+from collections.abc import Sequence
+
+import altair as alt
+
+from ova.report.runs import Run
+from ova.report.theme import LABEL_SHOWN, LATER, PARAMS, Row, colour, finish
+
+
+def rows(runs: Sequence[Run]) -> list[Row]:
+    """The trials of each label with the best validation loss up to each of them."""
+    found: list[Row] = []
+    for run in runs:
+        best = float("inf")
+        for trial in run.trials:
+            value = trial.get("value")
+            best = min(best, value) if isinstance(value, int | float) else best
+            head = {"label": run.label, "trial": trial["trial"], "value": value}
+            found.append(head | {"best": best if best < float("inf") else None} | settings(trial))
+    return found
+
+
+def settings(trial: Row) -> Row:
+    """What was tried, as one string for the tooltip."""
+    chosen = trial.get("params") or {}
+    return {
+        "settings": ", ".join(
+            f"{k} {v:.4g}" if isinstance(v, float) else f"{k} {v}" for k, v in chosen.items()
+        )
+    }
+
+
+def draw(rows: Sequence[Row], labels: Sequence[str]) -> alt.LayerChart:
+    """Dots are trials, the line is the best so far."""
+    base = alt.Chart(LATER).transform_filter(LABEL_SHOWN)
+    x = alt.X("trial:Q", title="trial", axis=alt.Axis(tickMinStep=1))
+    dots = base.mark_circle(size=36, opacity=0.6).encode(
+        x=x,
+        y=alt.Y("value:Q", title="validation loss", scale=alt.Scale(zero=False)),
+        color=colour(labels),
+        tooltip=[
+            alt.Tooltip("label:N", title="formulation"),
+            alt.Tooltip("trial:Q"),
+            alt.Tooltip("value:Q", title="validation loss", format=".5f"),
+            alt.Tooltip("settings:N"),
+        ],
+    )
+    line = base.mark_line(interpolate="step-after").encode(x=x, y="best:Q", color=colour(labels))
+    chart = alt.layer(line, dots).properties(width=640, height=240).add_params(*PARAMS)
+    return finish(chart, rows, cell=300, extra=60)

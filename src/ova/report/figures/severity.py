@@ -1,0 +1,39 @@
+"""Accuracy and ECE under shift, one box per severity and formulation (the paper's F2 and F3)."""
+
+from collections.abc import Sequence
+
+import altair as alt
+
+from ova.report.runs import Run
+from ova.report.select import shifts
+from ova.report.theme import PARAMS, SHOWN, Row, colour, finish, present
+
+NAMES = {"accuracy": "accuracy", "ece": "ECE"}
+AXIS = alt.Axis(labelAngle=0, labelExpr="datum.value == 0 ? 'test' : datum.label")
+
+
+def rows(runs: Sequence[Run]) -> list[Row]:
+    """Accuracy and ECE of every type and severity; the plain test set is severity 0."""
+    return [row for metric in NAMES for row in shifts(runs, metric)]
+
+
+def draw(rows: Sequence[Row], labels: Sequence[str]) -> alt.ConcatChart:
+    """Boxes side by side: median, quartiles and extremes over the types of shift and seeds."""
+    metrics = [m for m in NAMES if any(row["metric"] == m for row in rows)]
+    charts = [panel(m, labels, present(rows, labels)) for m in metrics]
+    chart = alt.concat(*charts, columns=2, spacing=30).add_params(*PARAMS)
+    return finish(chart, rows, cell=340, extra=60)
+
+
+def panel(metric: str, labels: Sequence[str], shown: Sequence[str]) -> alt.Chart:
+    """The boxes of one metric."""
+    box = alt.Chart().transform_filter(SHOWN).transform_filter(alt.datum.metric == metric)
+    box = box.mark_boxplot(
+        extent="min-max", size=9, median={"color": "white"}, rule={"opacity": 0.7}
+    )
+    return box.encode(
+        x=alt.X("severity:O", title="severity of the shift", axis=AXIS),
+        xOffset=alt.XOffset("label:N", sort=list(shown)),
+        y=alt.Y("value:Q", title=NAMES[metric], scale=alt.Scale(zero=metric == "ece")),
+        color=colour(labels),
+    ).properties(width=400, height=260)

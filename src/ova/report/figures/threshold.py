@@ -1,0 +1,64 @@
+"""Accuracy of the answered against the confidence threshold, with the share kept (F4 and S5)."""
+
+from collections.abc import Sequence
+
+import altair as alt
+
+from ova.report.theme import PARAMS, SHOWN, THRESHOLD, Row, colour, dash, finish, rule
+from ova.report.thresholds import rows
+
+__all__ = ["draw", "rows"]
+
+
+def draw(rows: Sequence[Row], labels: Sequence[str]) -> alt.ConcatChart:
+    """One column per set: the test set alone, and mixed with each OOD set, whose answers are wrong."""
+    sets = list(dict.fromkeys(row["dataset"] for row in rows))
+    charts = [column(labels, name) for name in sets]
+    chart = alt.concat(*charts, columns=3, spacing=26).add_params(*PARAMS, THRESHOLD)
+    return finish(chart, rows, cell=250, extra=56, columns=3)
+
+
+def column(labels: Sequence[str], name: str) -> alt.VConcatChart:
+    """Accuracy above, share kept below, for one set."""
+    top = panel(name, labels, ("accuracy", "accuracy of the answered")).properties(height=220)
+    low = panel(name, labels, ("answered", "share answered")).properties(height=110)
+    return alt.vconcat(top, low, spacing=10, title=name)
+
+
+def panel(name: str, labels: Sequence[str], y: tuple[str, str]) -> alt.LayerChart:
+    """Mean over seeds as a line, the range of seeds as a band, the slider as a rule with dots."""
+    base = (
+        alt.Chart()
+        .transform_filter(SHOWN)
+        .transform_filter(alt.datum.dataset == name)
+        .transform_filter(f"isValid(datum.{y[0]})")
+        .transform_aggregate(
+            mean=f"mean({y[0]})",
+            low=f"min({y[0]})",
+            high=f"max({y[0]})",
+            groupby=["label", "threshold"],
+        )
+        .encode(
+            x=alt.X("threshold:Q", title="confidence threshold", scale=alt.Scale(domain=[0, 1])),
+            color=colour(labels),
+        )
+    )
+    scale = alt.Scale(domain=[0, 1]) if y[0] == "answered" else alt.Scale(zero=False, nice=True)
+    band = base.mark_area(opacity=0.15).encode(
+        y=alt.Y("low:Q", title=y[1], scale=scale), y2="high:Q"
+    )
+    line = base.mark_line().encode(
+        y=alt.Y("mean:Q", title=y[1], scale=scale), strokeDash=dash(labels)
+    )
+    dots = base.transform_filter("abs(datum.threshold - threshold) < 1e-9")
+    dots = dots.mark_point(filled=True, size=60, opacity=1, stroke="white", strokeWidth=1).encode(
+        y=alt.Y("mean:Q", title=y[1], scale=scale),
+        tooltip=[
+            alt.Tooltip("label:N", title="formulation"),
+            alt.Tooltip("threshold:Q"),
+            alt.Tooltip("mean:Q", title=y[1], format=".4f"),
+            alt.Tooltip("low:Q", title="lowest seed", format=".4f"),
+            alt.Tooltip("high:Q", title="highest seed", format=".4f"),
+        ],
+    )
+    return alt.layer(band, line, rule(), dots).properties(width=250)

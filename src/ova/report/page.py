@@ -1,0 +1,174 @@
+"""The page: one HTML file with everything in it, which asks the network for nothing."""
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from functools import lru_cache
+from importlib.resources import files
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from ova.files import write_text
+from ova.report import comparison, runs, sections, thresholds
+from ova.report.markup import Markup, el, join, script_json
+from ova.report.packing import pack, tidy
+from ova.report.runs import Run, labels
+from ova.report.theme import colours
+
+Row = dict[str, Any]
+
+
+def write_report(paths: Sequence[Path], output: Path, *, baseline: Path | None = None) -> None:
+    """Write the report on the runs below the paths; differences from a baseline's runs if given."""
+    found = runs.read(paths)
+    old = runs.read([baseline]) if baseline else None
+    write_text(output, html(found, old))
+
+
+def html(found: Sequence[Run], old: Sequence[Run] | None = None) -> str:
+    """The page as text; the same runs give the same text."""
+    grouped = runs.experiments(found)
+    page = sections.Page()
+    body = [
+        sections.experiment(page, name, mine, comparison.partner(name, old) if old else None)
+        for name, mine in grouped.items()
+    ]
+    data = script_json(payload(page))
+    library, script = bundle(), asset("page.js")
+    return Template(asset("template.html")).substitute(
+        policy=policy(library, script),
+        title=join("ova · ", ", ".join(grouped)),
+        style=asset("style.css"),
+        controls=controls(found, steps(page)),
+        body=join(opening(grouped), body),
+        footer=join("Made by ova. Every number above goes back to a run listed under Evidence."),
+        data=data,
+        library=library,
+        script=script,
+    )
+
+
+def payload(page: sections.Page) -> Row:
+    """What the script reads: charts, their rows as columns, and the values at each threshold."""
+    grid = steps(page)
+    live = {name: {"grid": t["grid"], "runs": short(t["runs"])} for name, t in page.live.items()}
+    return {
+        "charts": page.charts,
+        "sets": {name: pack(rows) for name, rows in page.sets.items()},
+        "live": live,
+        "grid": grid,
+        "start": start(grid),
+    }
+
+
+def short(value: Any) -> Any:
+    """The same value with its floats to six digits."""
+    if isinstance(value, dict):
+        return {key: short(part) for key, part in value.items()}
+    return [short(part) for part in value] if isinstance(value, list) else tidy(value)
+
+
+def steps(page: sections.Page) -> list[float]:
+    """The slider's positions: every threshold of any experiment."""
+    return sorted({t for table in page.live.values() if table["runs"] for t in table["grid"]})
+
+
+def start(grid: Sequence[float]) -> float:
+    """Where the slider stands first."""
+    return min(grid, key=lambda t: abs(t - thresholds.START), default=thresholds.START)
+
+
+def controls(found: Sequence[Run], grid: Sequence[float]) -> Markup:
+    """The bar: threshold, filters, light or dark."""
+    slider = el(
+        "label",
+        el("span", "Threshold"),
+        el("input", type="range", id="threshold", min=0, max=len(grid) - 1, value=grid.index(start(grid))),
+        el("output", f"{start(grid):g}", id="threshold-value", for_="threshold"),
+        class_="slide",
+    ) if grid else el("span", "No thresholds were measured", class_="slide quiet")  # fmt: skip
+    names = labels(found)
+    paint = colours(names)
+    seeds = sorted({run.seed for run in found})
+    forms = [
+        check("labels", name, [el("i", class_="swatch", style=f"background:{paint[name]}"), name])
+        for name in names
+    ]
+    menu = el(
+        "details",
+        el("summary", "Filter"),
+        el(
+            "div",
+            el("fieldset", el("legend", "Formulation"), forms),
+            el(
+                "fieldset",
+                el("legend", "Seed"),
+                [check("seeds", s, s) for s in seeds],
+                class_="seeds",
+            ),
+        ),
+        class_="menu",
+    )
+    theme = el(
+        "button", "Dark", id="theme", type="button", aria_label="Switch between light and dark"
+    )
+    return el("div", slider, menu, theme, class_="inner")
+
+
+def check(kind: str, value: Any, text: Any) -> Markup:
+    """A box that shows or hides."""
+    box = el("input", type="checkbox", checked=True, value=value, data_filter=kind)
+    return el(
+        "label", box, el("span", text, class_="label") if not isinstance(text, list) else text
+    )
+
+
+def opening(grouped: dict[str, list[Run]]) -> Markup:
+    """Title, what the page is for, and the way to each experiment."""
+    one = len(grouped) == 1
+    links = [el("li", el("a", name, href=f"#experiment-{i}")) for i, name in enumerate(grouped)]
+    return join(
+        el("h1", "Can this model’s confidence be trusted?"),
+        el(
+            "p",
+            "How often it is right, whether its confidence means what it says, where it breaks, and "
+            "what a threshold costs and buys. A lower ECE means more honest confidence; an AUROC of 1 "
+            "means that unknown inputs are always told apart, 0.5 that they never are.",
+            class_="lead",
+        ),
+        el("noscript", el("p", "The charts need JavaScript; the tables do not.", class_="missing")),
+        None if one else el("nav", el("ul", links, class_="toc"), aria_label="Experiments"),
+    )
+
+
+def asset(name: str) -> str:
+    """A file that lies beside this module."""
+    return (files("ova.report") / name).read_text(encoding="utf-8")
+
+
+@lru_cache(maxsize=1)
+def bundle() -> str:
+    """Vega, Vega-Lite and Vega-Embed as one script that keeps its names to itself."""
+    import vl_convert
+
+    code = vl_convert.javascript_bundle("window.vegaEmbed=vegaEmbed;")
+    # "</script" inside a string would end the element; the backslash changes nothing for JavaScript.
+    return '"use strict";(()=>{' + code.replace("</script", "<\\/script") + "\n})();"
+
+
+def policy(*scripts: str) -> str:
+    """Nothing from the network, and no script but these: whatever a name holds cannot run.
+
+    Vega compiles its expressions, hence unsafe-eval; styles are set by charts, hence unsafe-inline.
+    """
+    known = " ".join(f"'sha256-{digest(script)}'" for script in scripts)
+    return (
+        f"default-src 'none'; script-src {known} 'unsafe-eval'; style-src 'unsafe-inline'; "
+        "img-src data: blob:; base-uri 'none'; form-action 'none'"
+    )
+
+
+def digest(script: str) -> str:
+    """The hash of a script as a content security policy wants it."""
+    return base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")

@@ -1,0 +1,142 @@
+"""From runs to plain rows: one value or one point of a curve per row, with its label and seed."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ova.report.runs import Run, where
+
+Row = dict[str, Any]
+# Of several variants of a metric, the one the paper means.
+VARIANT: dict[str, Row] = {
+    "ece": {"bins": 15, "rule": "equal-width"},
+    "auroc": {"score": "max_p"},
+    "aupr_outside": {"score": "max_p"},
+    "aupr_inside": {"score": "max_p"},
+    "fpr95": {"score": "max_p"},
+}
+RAW = (
+    "none",
+    "raw",
+    None,
+)  # a row without calibration after training says one of these, or nothing
+
+
+def measured(run: Run, metric: str, **wanted: Any) -> Iterator[Row]:
+    """The run's rows of a metric in the paper's variant, before any calibration, that have a value."""
+    variant = VARIANT.get(metric, {})
+    for row in run.measurements:
+        if (
+            row["metric"] == metric
+            and row["value"] is not None
+            and row.get("calibration") in RAW
+            and where(row, **variant)
+            and all(row.get(key) == value for key, value in wanted.items())
+        ):
+            yield row
+
+
+def values(runs: Sequence[Run], metric: str, dataset: str) -> list[Row]:
+    """One value of the metric on a data set per run; `low` and `high` if the row has an interval."""
+    return [
+        {"label": run.label, "seed": run.seed, "value": row["value"]} | interval(row)
+        for run in runs
+        for row in list(measured(run, metric, dataset=dataset))[:1]
+    ]
+
+
+def interval(row: Row) -> Row:
+    """The bootstrap interval of a row, where it has one."""
+    if row.get("low") is None or row.get("high") is None:
+        return {}
+    return {"low": row["low"], "high": row["high"]}
+
+
+def datasets(runs: Sequence[Run], prefix: str) -> list[str]:
+    """The names of measured data sets that start with the prefix, in order of appearance."""
+    names = (row["dataset"] for run in runs for row in run.measurements)
+    return list(dict.fromkeys(name for name in names if str(name).startswith(prefix)))
+
+
+def shifts(runs: Sequence[Run], metric: str) -> list[Row]:
+    """The metric for each type and severity; the plain test set is severity 0."""
+    found: list[Row] = []
+    for run in runs:
+        for row in measured(run, metric):
+            place = shift_of(str(row["dataset"]))
+            if place:
+                head = {"label": run.label, "seed": run.seed, "metric": metric}
+                found.append(head | place | {"value": row["value"]})
+    return found if any(row["severity"] > 0 for row in found) else []
+
+
+def shift_of(dataset: str) -> Row | None:
+    """The type and severity in a data set's name.
+
+    >>> shift_of("shift/fog/3"), shift_of("test"), shift_of("ood/svhn")
+    ({'type': 'fog', 'severity': 3}, {'type': 'test', 'severity': 0}, None)
+    """
+    if dataset == "test":
+        return {"type": "test", "severity": 0}
+    parts = dataset.split("/")
+    if len(parts) != 3 or parts[0] != "shift" or parts[1] == "*" or not parts[2].isdecimal():
+        return None  # "*" is a mean over types
+    return {"type": parts[1], "severity": int(parts[2])}
+
+
+def strongest(runs: Sequence[Run], metric: str) -> list[Row]:
+    """Per run, the mean of the metric over all types at the largest severity."""
+    found = shifts(runs, metric)
+    top = max((row["severity"] for row in found), default=0)
+    groups: dict[tuple[str, int], list[float]] = {}
+    for row in found:
+        if row["severity"] == top and top > 0:
+            groups.setdefault((row["label"], row["seed"]), []).append(row["value"])
+    return [
+        {"label": label, "seed": seed, "value": sum(v) / len(v)}
+        for (label, seed), v in groups.items()
+    ]
+
+
+def over_ood(runs: Sequence[Run], metric: str) -> list[Row]:
+    """Per run, the mean of the metric over all OOD sets."""
+    found: list[Row] = []
+    for run in runs:
+        each = {str(r["dataset"]): r for r in measured(run, metric) if is_ood(str(r["dataset"]))}
+        if each:
+            value = sum(row["value"] for row in each.values()) / len(each)
+            known = interval(next(iter(each.values()))) if len(each) == 1 else {}
+            found.append({"label": run.label, "seed": run.seed, "value": value} | known)
+    return found
+
+
+def is_ood(dataset: str) -> bool:
+    """Whether the name is that of a set outside the classes."""
+    return dataset.startswith("ood/")
+
+
+def curves(run: Run, name: str) -> Iterator[Row]:
+    """The run's curves of a name, before any calibration, in the paper's variant."""
+    for curve in run.curves:
+        raw = curve.get("calibration") in RAW
+        if curve["curve"] == name and raw and curve.get("score", "max_p") == "max_p":
+            yield curve
+
+
+def points(runs: Sequence[Run], name: str, prefix: str = "") -> list[Row]:
+    """The points of the curves of a name, on data sets whose name starts with the prefix."""
+    found: list[Row] = []
+    for run in runs:
+        for curve in curves(run, name):
+            if str(curve["dataset"]).startswith(prefix):
+                head = {"label": run.label, "seed": run.seed, "dataset": curve["dataset"]}
+                found.extend(head | point for point in unfold(curve["columns"]))
+    return found
+
+
+def unfold(columns: dict[str, list[Any]]) -> list[Row]:
+    """Columns as rows.
+
+    >>> unfold({"x": [1, 2], "y": [3, 4]})
+    [{'x': 1, 'y': 3}, {'x': 2, 'y': 4}]
+    """
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]

@@ -1,0 +1,192 @@
+"""The summary: four questions, an answer to each, and the table that the answers come from."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ova.report import select
+from ova.report.intervals import Estimate, Verdict, estimates, verdict
+from ova.report.markup import Markup, el, table
+from ova.report.numbers import interval, shown
+from ova.report.runs import Run, labels
+from ova.report.theme import colours
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One column of the summary."""
+
+    name: str
+    question: str
+    unit: str
+    higher: bool
+    needs: str
+    rows: Callable[[Sequence[Run]], list[Row]]
+
+
+MEASURES = (
+    Measure(
+        "Accuracy",
+        "How often is it right?",
+        "%",
+        True,
+        "the accuracy of the test set",
+        lambda runs: select.values(runs, "accuracy", "test"),
+    ),
+    Measure(
+        "ECE",
+        "Does its confidence mean what it says?",
+        "",
+        False,
+        "the ECE of the test set",
+        lambda runs: select.values(runs, "ece", "test"),
+    ),
+    Measure(
+        "ECE, strongest shift",
+        "And when the inputs drift far?",
+        "",
+        False,
+        "the ECE of shifted sets",
+        lambda runs: select.strongest(runs, "ece"),
+    ),
+    Measure(
+        "OOD AUROC",
+        "Does it notice what it has never seen?",
+        "",
+        True,
+        "the AUROC against an OOD set",
+        lambda runs: select.over_ood(runs, "auroc"),
+    ),
+)
+
+
+def cards(runs: Sequence[Run]) -> Markup:
+    """One card per question, with the best value and whether it is clearly the best."""
+    return el("div", [card(measure, runs) for measure in MEASURES], class_="cards")
+
+
+def card(measure: Measure, runs: Sequence[Run]) -> Markup:
+    """The answer to one question."""
+    found = estimates(measure.rows(runs), labels(runs))
+    said = verdict(found, measure.higher)
+    if said is None:
+        body = [
+            el("p", "not measured", class_="big quiet"),
+            el("p", f"This needs {measure.needs}."),
+        ]
+    else:
+        best = found[said.best]
+        body = [
+            el("p", shown(best.mean, measure.unit), class_="big"),
+            el("p", sentence(said, len(found)), class_="verdict"),
+        ]
+    return el(
+        "section",
+        el("h4", measure.question),
+        body,
+        el("p", measure.name, class_="unit"),
+        class_="card",
+    )
+
+
+def sentence(said: Verdict, count: int) -> str:
+    """The verdict in words.
+
+    >>> sentence(Verdict("ova", ("dm",), True), 4)
+    'ova; no clear difference from dm'
+    >>> sentence(Verdict("ova", (), True), 4), sentence(Verdict("ova", ("dm",), False), 2)
+    ('ova, clearly ahead', 'ova; one seed, so no clear difference can be claimed')
+    """
+    if count == 1:
+        return f"{said.best}, the only one here"
+    if not said.certain:
+        return f"{said.best}; one seed, so no clear difference can be claimed"
+    if not said.tied:
+        return f"{said.best}, clearly ahead"
+    if len(said.tied) == count - 1 and count > 2:
+        return f"{said.best}; no clear difference from any other"
+    return f"{said.best}; no clear difference from {' and '.join(said.tied)}"
+
+
+def overview(runs: Sequence[Run]) -> Markup:
+    """The table of all labels and measures, with intervals; the best is marked."""
+    names = labels(runs)
+    paint = colours(names)
+    columns = [estimates(measure.rows(runs), names) for measure in MEASURES]
+    head = ["Formulation"] + [f"{m.name} {'↑' if m.higher else '↓'}" for m in MEASURES]
+    body = [
+        [swatch(name, paint[name])]
+        + [cell(found, name, measure) for found, measure in zip(columns, MEASURES, strict=True)]
+        for name in names
+    ]
+    return table(head, body, "Means over seeds with 95 % intervals", "summary")
+
+
+def swatch(label: str, colour: str) -> Markup:
+    """A label with its colour beside it."""
+    return el("span", el("i", class_="swatch", style=f"background:{colour}"), label, class_="label")
+
+
+def cell(found: dict[str, Estimate], name: str, measure: Measure) -> Markup:
+    """A value, its interval as a bar on the column's own axis, and the interval in figures."""
+    if name not in found:
+        return el("span", "not measured", class_="quiet")
+    said = verdict(found, measure.higher)
+    estimate = found[name]
+    mark = badge(said, name) if said and len(found) > 1 else None
+    return el(
+        "div",
+        el("b", shown(estimate.mean, measure.unit)),
+        mark,
+        whisker(found, name),
+        el("small", interval(estimate, measure.unit)),
+        class_="cell",
+    )
+
+
+def badge(said: Verdict, name: str) -> Markup | None:
+    """Best, or as good as the best for all that can be told."""
+    if name == said.best:
+        return el("span", "best" if said.certain and not said.tied else "best mean", class_="badge")
+    if said.certain and name in said.tied:
+        return el("span", "no clear difference", class_="badge tied")
+    return None
+
+
+def whisker(found: dict[str, Estimate], name: str) -> Markup:
+    """The interval as a line with a dot, on an axis shared by the column."""
+    ends = [v for e in found.values() for v in (e.low, e.high, e.mean) if v is not None]
+    low, high = min(ends), max(ends)
+    span = (high - low) or 1.0
+    at = {
+        k: 4 + 92 * (v - low) / span
+        for k, v in vars(found[name]).items()
+        if k in ENDS and v is not None
+    }
+    line = (
+        el("line", x1=f"{at['low']:.1f}", x2=f"{at['high']:.1f}", y1=5, y2=5)
+        if "low" in at
+        else None
+    )
+    dot = el("circle", cx=f"{at['mean']:.1f}", cy=5, r=2.6)
+    return el("svg", line, dot, viewBox="0 0 100 10", class_="whisker", aria_hidden="true")
+
+
+ENDS = ("mean", "low", "high")
+
+
+def shortfalls(runs: Sequence[Run]) -> list[str]:
+    """Where one-vs-all does not beat softmax; a report says that first."""
+    found = []
+    for measure in MEASURES:
+        table = estimates(measure.rows(runs), labels(runs))
+        ours = {k: e for k, e in table.items() if k.split(" ")[0].startswith("ova")}
+        if "softmax" not in table or not ours:
+            continue
+        sign = 1 if measure.higher else -1
+        best = max(ours, key=lambda k: sign * ours[k].mean)
+        if sign * ours[best].mean <= sign * table["softmax"].mean:
+            found.append(measure.name)
+    return found

@@ -1,0 +1,141 @@
+"""One look for every chart: colours that stay with their formulation, quiet axes, exact tooltips."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import altair as alt
+
+Chart = alt.Chart | alt.LayerChart | alt.FacetChart | alt.ConcatChart | alt.VConcatChart
+Row = dict[str, Any]
+
+# Okabe and Ito's palette, without black and yellow, which vanish on dark and on light paper.
+COLOURS = {
+    "softmax": "#0072B2",
+    "dm": "#E69F00",
+    "ova": "#009E73",
+    "ova-dm": "#CC79A7",
+    "ova-ball": "#D55E00",
+}
+SPARE = ("#56B4E9", "#8C6BB1", "#B8860B", "#4D9221", "#C51B7D", "#737373", "#35978F", "#BF5B17")
+RIGHT, WRONG, OUTSIDE = "#8A8F98", "#D55E00", "#56B4E9"
+# A second channel beside colour: broken lines are distributions (they sum to one).
+BROKEN = ("softmax", "dm")
+FONT = (
+    "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', 'Liberation Sans', sans-serif"
+)
+QUIET = "#8A8F98"
+
+# Outside the axis, so that a printed figure has no rule; the page moves it with its slider.
+THRESHOLD = alt.param(name="threshold", value=-1)
+PARAMS = (
+    alt.param(name="hidden_labels", value=[]),
+    alt.param(name="hidden_seeds", value=[]),
+)
+SHOWN = "indexof(hidden_labels, datum.label) < 0 && indexof(hidden_seeds, datum.seed) < 0"
+LABEL_SHOWN = "indexof(hidden_labels, datum.label) < 0"
+
+
+def colours(labels: Iterable[str]) -> dict[str, str]:
+    """The colour of each label: fixed for known formulations, in order of appearance for others.
+
+    >>> colours(["ova", "mine"])
+    {'ova': '#009E73', 'mine': '#56B4E9'}
+    """
+    spare = iter(SPARE * 20)
+    return {name: COLOURS[name] if name in COLOURS else next(spare, QUIET) for name in labels}
+
+
+def dashes(labels: Iterable[str]) -> dict[str, list[int]]:
+    """The stroke of each label: broken for softmax-type formulations, whole for one-vs-all."""
+    return {name: [6, 3] if name.split(" ")[0].startswith(BROKEN) else [1, 0] for name in labels}
+
+
+def present(rows: Iterable[Row], labels: Sequence[str]) -> list[str]:
+    """The labels that have rows, in the order of the whole page."""
+    found = {row["label"] for row in rows}
+    return [label for label in labels if label in found]
+
+
+def children(rows: Iterable[Row], labels: Sequence[str]) -> list[Row]:
+    """Panels in the order in which they stand, for the page to lay out and to hide."""
+    return [{"label": label} for label in present(rows, labels)]
+
+
+def rule() -> alt.Chart:
+    """The slider's place on a confidence axis."""
+    at = alt.Chart(values([{"at": 0}])).transform_calculate(at="threshold")
+    return at.mark_rule(clip=True, color=QUIET, strokeWidth=1.5, strokeDash=[3, 3]).encode(x="at:Q")
+
+
+def colour(labels: Sequence[str], **more: Any) -> alt.Color:
+    """Colour by label, the same in every chart."""
+    table = colours(labels)
+    scale = alt.Scale(domain=list(table), range=list(table.values()))
+    return alt.Color("label:N", scale=scale, title=None, **more)
+
+
+def dash(labels: Sequence[str]) -> alt.StrokeDash:
+    """Stroke by label, the same in every chart."""
+    table = dashes(labels)
+    scale = alt.Scale(domain=list(table), range=list(table.values()))
+    return alt.StrokeDash("label:N", scale=scale, title=None)
+
+
+def share(name: str, title: str, **scale: Any) -> dict[str, Any]:
+    """Axis and scale of a quantity between 0 and 1."""
+    scale = {"domain": [0, 1], **scale}
+    return {"shorthand": name, "title": title, "scale": alt.Scale(**scale)}
+
+
+LATER = alt.NamedData("rows")  # stands where `finish` puts the data
+
+
+def values(rows: Sequence[Row]) -> alt.InlineData:
+    """Rows as the data of a chart; equal rows are stored once in the page."""
+    return alt.InlineData(values=list(rows))
+
+
+def finish(chart: Any, rows: Sequence[Row], **page: Any) -> Any:
+    """Give a chart its data and its look, and tell the page what it needs to know to fit it in.
+
+    `cell` is the least width of a panel, `extra` what lies beside each, `margin` beside them all.
+    """
+    chart = chart.configure(
+        font=FONT,
+        background="transparent",
+        view=alt.ViewConfig(stroke=None),
+        axis=alt.AxisConfig(
+            grid=True,
+            gridColor=QUIET,
+            gridOpacity=0.18,
+            domainColor=QUIET,
+            domainOpacity=0.5,
+            ticks=False,
+            labelPadding=6,
+            titlePadding=8,
+            labelFontSize=11,
+            titleFontSize=11.5,
+            titleFontWeight="normal",
+            labelColor="#5B616B",
+            titleColor="#5B616B",
+        ),
+        legend=alt.LegendConfig(
+            orient="top",
+            direction="horizontal",
+            labelFontSize=12,
+            symbolStrokeWidth=3,
+            labelColor="#3A3F47",
+            titleColor="#5B616B",
+            offset=4,
+        ),
+        title=alt.TitleConfig(
+            fontSize=12.5, fontWeight=600, anchor="start", color="#23272E", subtitleColor="#5B616B"
+        ),
+        header=alt.HeaderConfig(
+            labelFontSize=12.5, labelFontWeight=600, labelColor="#23272E", labelAnchor="start"
+        ),
+        line=alt.LineConfig(strokeWidth=2),
+    )
+    chart.data = values(rows)  # last: every step above would copy the rows
+    chart.usermeta = page
+    return chart
