@@ -9,7 +9,7 @@ from ova.predictions import Predictions
 from ova.predictions.columns import Array
 
 BINS = 15
-CELLS = 4096  # of the table that guesses a bin
+CELLS = 1024  # of the table that guesses a bin
 ROWS = 1 << 20  # counted at a time, so that the sums are the same on any number of cores
 
 

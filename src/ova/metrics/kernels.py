@@ -11,113 +11,132 @@ from ova.predictions.compiled import compiled
 def count_in_bins(
     confidence: Any, group: Any, edges: Any, guess: Any, groups: int
 ) -> tuple[Any, Any]:
-    """Per group and bin, the number of confidences and their sum.
+    """Per bin and group, the number of confidences and their sum.
 
-    Bin i is edges[i] <= c < edges[i + 1], the last one closed. `guess` holds, for equal cells from
-    the first edge to the last, the bin in which the cell starts; steps from there decide, so that
-    an edge belongs to the bin it opens whatever was rounded on the way.
+    Bin i is edges[i] <= c < edges[i + 1], the first and last take what lies beyond. `guess` holds,
+    for equal cells from the first edge to the last, the bin in which the cell starts; steps from
+    there decide, so that an edge belongs to the bin it opens whatever was rounded on the way.
     """
-    bins, cells = len(edges) - 1, len(guess)
-    low, width = np.float64(edges[0]), np.float64(edges[bins]) - np.float64(edges[0])
-    scale = cells / width if width > 0 else 0.0
-    count = np.zeros((bins, groups), np.int64)
-    total = np.zeros((bins, groups), np.float64)
+    bins, cells = len(edges) - 1, np.int32(len(guess))
+    low, width = edges[0], edges[bins] - edges[0]
+    scale = confidence.dtype.type(cells / width if width > 0 else 0.0)
+    opens, closes = edges[:bins].copy(), edges[1:].copy()
+    opens[0], closes[bins - 1] = -np.inf, np.inf
+    # Four sets of counters: neighbours in one bin would wait for each other's additions.
+    count = np.zeros((4, bins * groups), np.int64)
+    total = np.zeros((4, bins * groups), np.float64)
     for i in range(len(confidence)):
         c = confidence[i]
-        b = guess[min(max(int((c - low) * scale), 0), cells - 1)]
-        while b > 0 and c < edges[b]:
+        b = guess[min(max(np.int32((c - low) * scale), np.int32(0)), cells - np.int32(1))]
+        while c < opens[b]:
             b -= 1
-        while b < bins - 1 and c >= edges[b + 1]:
+        while c >= closes[b]:
             b += 1
-        count[b, group[i]] += 1
-        total[b, group[i]] += c
-    return count, total
+        at = b * groups + group[i]
+        count[i & 3, at] += 1
+        total[i & 3, at] += c
+    shape = (bins, groups)
+    return count.sum(0).reshape(shape), total.sum(0).reshape(shape)
 
 
 @compiled
-def tally(inside: Any, outside: Any) -> tuple[Any, Any, Any, int]:
-    """Distinct scores of two ascending arrays and how often each occurs in either."""
+def tally(inside: Any, outside: Any, score: Any, ins: Any, outs: Any) -> int:
+    """Distinct scores of two ascending arrays, and how many of either are at or below each.
+
+    Which side comes next is a coin toss that no processor predicts, so the loop has no branch:
+    each step writes to the current place, and the place moves on when the score changes.
+    """
     n, m = len(inside), len(outside)
-    score = np.empty(n + m, inside.dtype)
-    ins = np.empty(n + m, np.int32)
-    outs = np.empty(n + m, np.int32)
-    i, j, g = 0, 0, 0
-    while i < n or j < m:
-        s = inside[i] if j >= m or (i < n and inside[i] <= outside[j]) else outside[j]
-        a, b = i, j
-        while i < n and inside[i] == s:
-            i += 1
-        while j < m and outside[j] == s:
-            j += 1
-        score[g], ins[g], outs[g] = s, i - a, j - b
-        g += 1
-    return score, ins, outs, g
+    i, j, g = 0, 0, -1
+    last = inside.dtype.type(np.nan)  # differs from every score
+    while i < n and j < m:
+        x, y = inside[i], outside[j]
+        mine = x <= y
+        s = min(x, y)
+        g += s != last
+        i += mine
+        j += not mine
+        score[g], ins[g], outs[g], last = s, i, j, s
+    while i < n:
+        g += inside[i] != last
+        last = inside[i]
+        i += 1
+        score[g], ins[g], outs[g] = last, i, j
+    while j < m:
+        g += outside[j] != last
+        last = outside[j]
+        j += 1
+        score[g], ins[g], outs[g] = last, i, j
+    return g + 1
 
 
 @compiled
 def twice_wins(inside: Any, outside: Any) -> int:
     """Twice the number of pairs with inside > outside, plus the ties once: a whole number."""
-    wins, below = 0, 0
+    wins, a, b = 0, 0, 0
     for g in range(len(inside)):
-        wins += np.int64(inside[g]) * (2 * below + outside[g])
-        below += outside[g]
+        # Below this score lie b outside, at or below it outside[g]: twice the middle is the sum.
+        wins += np.int64(inside[g] - a) * (np.int64(b) + outside[g])
+        a, b = inside[g], outside[g]
     return wins
 
 
 @compiled
 def precision_sum(positive: Any, negative: Any, backwards: bool) -> float:
-    """Sum over groups, best first, of the new positives times the precision reached with them."""
+    """Sum over distinct scores, best first, of the new positives times the precision with them."""
     G = len(positive)
-    total, lost = 0.0, 0.0
-    hits, seen = 0, 0
+    P, N = positive[G - 1], negative[G - 1]
+    total, lost, before = 0.0, 0.0, 0
     for step in range(G):
-        g = G - 1 - step if backwards else step
-        hits += positive[g]
-        seen += positive[g] + negative[g]
-        if positive[g] > 0:
-            # Ten million terms: what each addition rounds away is carried to the next.
-            term = positive[g] * (hits / seen) - lost
-            new = total + term
-            lost = (new - total) - term
-            total = new
+        if backwards:  # high scores first: what is accepted is what is not below
+            g = G - 2 - step
+            hits = P - positive[g] if g >= 0 else P
+            false = N - negative[g] if g >= 0 else N
+        else:
+            hits, false = positive[step], negative[step]
+        # Ten million terms: what each addition rounds away is carried to the next.
+        term = (hits - before) * (hits / (np.int64(hits) + false)) - lost
+        new = total + term
+        lost = (new - total) - term
+        total, before = new, hits
     return total
 
 
 @compiled
 def false_positives(inside: Any, outside: Any, needed: int) -> int:
     """How many outside pass the highest threshold that at least `needed` inside pass."""
-    hits: int = 0
-    false: int = 0
-    for step in range(len(inside)):
-        g = len(inside) - 1 - step
-        hits += inside[g]
-        false += outside[g]
-        if hits >= needed:
-            return false
-    return false
+    G = len(inside)
+    P, N = inside[G - 1], outside[G - 1]
+    for step in range(G):
+        g = G - 2 - step
+        if g < 0 or P - inside[g] >= needed:
+            return int(N - (outside[g] if g >= 0 else 0))
+    return int(N)
 
 
 @compiled
-def smallest_error(inside: Any, outside: Any, n: int, m: int) -> float:
+def smallest_error(inside: Any, outside: Any) -> float:
     """The smallest mean of the two error rates over all thresholds."""
-    best, missed, refused = 0.5, 0, 0
+    n, m = inside[-1], outside[-1]
+    best = 0.5
     for g in range(len(inside)):
-        missed += inside[g]
-        refused += outside[g]
-        best = min(best, 0.5 * (missed / n + (m - refused) / m))
+        best = min(best, 0.5 * (inside[g] / n + (m - outside[g]) / m))
     return best
 
 
 @compiled
 def risk_sum(right: Any, wrong: Any) -> float:
     """Sum over k = 1..N of the expected share of wrong ones among the k most confident."""
+    G = len(right)
+    R, W = right[G - 1], wrong[G - 1]
     total, seen, errors = 0.0, 0, 0
-    for step in range(len(right)):
-        g = len(right) - 1 - step
-        size = right[g] + wrong[g]
-        share = wrong[g] / size
+    for step in range(G):
+        g = G - 2 - step
+        now = W - wrong[g] if g >= 0 else W
+        size = R + now - seen - right[g] if g >= 0 else R + W - seen
+        share = (now - errors) / size
         for j in range(1, size + 1):
             total += (errors + share * j) / (seen + j)
         seen += size
-        errors += wrong[g]
+        errors = now
     return total

@@ -16,7 +16,7 @@ from ova.predictions.columns import Array
 
 @dataclass(frozen=True, eq=False)
 class Ranking:
-    """The distinct scores, ascending, and how many inside and outside have each.
+    """The distinct scores, ascending, and how many inside and outside are at or below each.
 
     It holds the whole ROC and precision-recall curve, ties included; a threshold t accepts s >= t.
     """
@@ -29,8 +29,7 @@ class Ranking:
 
     def accepted(self) -> tuple[Array, Array]:
         """How many inside and outside pass each distinct score, the strictest first."""
-        inside = np.cumsum(self.inside[::-1], dtype=np.int64)
-        return inside, np.cumsum(self.outside[::-1], dtype=np.int64)
+        return _not_below(self.inside), _not_below(self.outside)
 
 
 def rank(inside: ArrayLike, outside: ArrayLike, *, both: bool = True) -> Ranking:
@@ -38,7 +37,7 @@ def rank(inside: ArrayLike, outside: ArrayLike, *, both: bool = True) -> Ranking
 
     >>> r = rank([0.9, 0.5], [0.5, 0.1])
     >>> r.inside, r.outside
-    (array([0, 1, 1], dtype=int32), array([1, 1, 0], dtype=int32))
+    (array([0, 1, 2], dtype=int32), array([1, 2, 2], dtype=int32))
     """
     from ova.metrics.kernels import tally
 
@@ -47,8 +46,22 @@ def rank(inside: ArrayLike, outside: ArrayLike, *, both: bool = True) -> Ranking
         if not len(scores):
             raise BadInput(f"there is no example {side}: ranking needs one of each kind")
     dtype = np.result_type(a, b)
-    score, ins, outs, groups = tally(np.sort(a.astype(dtype)), np.sort(b.astype(dtype)))
-    return Ranking(score[:groups], ins[:groups], outs[:groups], len(a), len(b))
+    rows = len(a) + len(b)
+    score, ins, outs = np.empty(rows, dtype), np.empty(rows, np.int32), np.empty(rows, np.int32)
+    a, b = _sorted(a.astype(dtype, copy=False), b.astype(dtype, copy=False))
+    g = tally(a, b, score, ins, outs)
+    return Ranking(score[:g], ins[:g], outs[:g], len(a), len(b))
+
+
+def _sorted(a: Array, b: Array) -> list[Array]:
+    from ova.predictions.compiled import by_blocks
+
+    # Two threads: numpy lets go of the interpreter while it sorts.
+    return by_blocks(2, 1, lambda start, _: np.sort(b if start else a))
+
+
+def _not_below(at_or_below: Array) -> Array:
+    return np.asarray(at_or_below[-1] - np.append(at_or_below[-2::-1], 0).astype(np.int64))
 
 
 def _scores(values: ArrayLike, side: str) -> Array:
@@ -119,16 +132,24 @@ def detection_error(r: Ranking) -> float:
     """
     from ova.metrics.kernels import smallest_error
 
-    return float(smallest_error(r.inside, r.outside, r.n, r.m))
+    return float(smallest_error(r.inside, r.outside))
 
 
 def roc(r: Ranking) -> tuple[Array, Array]:
-    """False and true positive rate (inside positive) from the strictest threshold to none."""
+    """False and true positive rate (inside positive) from the strictest threshold to none.
+
+    >>> roc(rank([0.9], [0.1]))
+    (array([0., 0., 1.]), array([0., 1., 1.]))
+    """
     tp, fp = r.accepted()
     return np.append(0, fp) / r.m, np.append(0, tp) / r.n
 
 
 def precision_recall(r: Ranking) -> tuple[Array, Array]:
-    """Recall and precision (inside positive) from the strictest threshold to none."""
+    """Recall and precision (inside positive) from the strictest threshold to none.
+
+    >>> precision_recall(rank([0.9], [0.1]))
+    (array([1., 1.]), array([1. , 0.5]))
+    """
     tp, fp = r.accepted()
     return tp / r.n, tp / (tp + fp)

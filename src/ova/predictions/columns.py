@@ -77,10 +77,11 @@ class Predictions:
 
         p = matrix(probs, "probabilities")
         ids, y = rows_of(id, target, p)
-        bits = p.view(np.int32 if p.dtype == np.float32 else np.int64)
 
         def work(rows: slice, prediction: Array, out: Array) -> int:
-            return kernels.reduce_probs(p[rows], bits[rows], y[rows], normalised, prediction, out)
+            q = own(p[rows])
+            bits = q.view(np.int32 if q.dtype == np.float32 else np.int64)
+            return kernels.reduce_probs(q, bits, y[rows], normalised, prediction, out)
 
         prediction, out, bad = _reduce(p, work)
         if bad >= 0:
@@ -106,8 +107,8 @@ class Predictions:
         ids, y = rows_of(id, target, log_p)
 
         def work(rows: slice, prediction: Array, out: Array) -> int:
-            z, q = logits[rows], log_p[rows]
-            return kernels.reduce_logits(z, q, y[rows], normalised, prediction, out)
+            args = (own(logits[rows]), own(log_p[rows]), y[rows], normalised, prediction, out)
+            return kernels.reduce_logits(*args)
 
         prediction, out, bad = _reduce(log_p, work)
         if bad >= 0:
@@ -165,6 +166,11 @@ def check_labels(y: Array, ids: Array, K: int, name: str, least: int) -> None:
         raise BadInput(f"row {ids[row]}: {name} {y[row]} lies outside {rule}")
 
 
+def own(x: Array) -> Array:
+    """The array, copied if it may not be written to: another type to compiled loops, hence slow once."""
+    return x if x.flags.writeable else x.copy()
+
+
 def _reduce(p: Array, work: Callable[[slice, Array, Array], int]) -> tuple[Array, Array, int]:
     """Predictions and columns of all rows, and the first bad row or -1."""
     from ova.predictions.compiled import by_blocks
@@ -172,8 +178,9 @@ def _reduce(p: Array, work: Callable[[slice, Array, Array], int]) -> tuple[Array
     prediction, out = np.empty(len(p), np.int32), np.empty((8, len(p)), p.dtype)
 
     def block(start: int, stop: int) -> int:
-        rows = slice(start, stop)
-        bad = work(rows, prediction[rows], out[:, rows])
+        mine = np.empty((8, stop - start), p.dtype)  # whole, as compiled loops like it
+        bad = work(slice(start, stop), prediction[start:stop], mine)
+        out[:, start:stop] = mine
         return start + bad if bad >= 0 else -1
 
     found = by_blocks(len(p), max(1, CELLS // p.shape[1]), block)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ova.predictions.compiled import compiled
+from ova.predictions.compiled import compiled, exactly
 
 # Rows of `out`.
 CONFIDENCE, LOG_P, LOG_ANSWERS, LOG_NONE, SQUARED_ERROR, ENTROPY, MAX_LOGIT, ENERGY = range(8)
@@ -22,6 +22,8 @@ _HALF, _ONE = np.float32(0.5), np.float32(1)
 _UP, _DOWN = np.float32(2**-23), np.float32(2**-24)  # steps of float32 above and below 1
 _ROOT = np.int32(0x3F3504F3)  # bits of sqrt(1/2)
 _UNIT = np.int32(0x3F800000)  # bits of 1
+_BELOW = np.int32(0x3F3504F3 - 0x3F800000)
+_FRACTION = np.int32(0x7FFFFF)
 # (log(1 + f) - f + f^2 / 2) / f^3 on [sqrt(1/2) - 1, sqrt(2) - 1], fitted to 3e-8 of the logarithm
 _C0, _C1, _C2, _C3, _C4, _C5, _C6 = (
     np.float32(c)
@@ -44,10 +46,11 @@ def _log32(bits: Any) -> Any:
     2^e m with m in [sqrt(1/2), sqrt(2)); m - 1 is a whole number of steps, hence exact, and so a p
     near 1 keeps all digits of its logarithm.
     """
-    shifted = bits - _ROOT
-    steps = (shifted & np.int32(0x7FFFFF)) + (_ROOT - _UNIT)
+    # Each step is cast back: arithmetic on int32 is int64 here, which halves the vectors.
+    shifted = np.int32(bits - _ROOT)
+    steps = np.int32(np.int32(shifted & _FRACTION) + _BELOW)
     f = np.float32(steps) * (_UP if steps >= 0 else _DOWN)
-    e = np.float32(shifted >> np.int32(23))
+    e = np.float32(np.int32(shifted >> np.int32(23)))
     tail = _C4 + f * (_C5 + f * _C6)
     tail = _C0 + f * (_C1 + f * (_C2 + f * (_C3 + f * tail)))
     return e * _LN2_32 + (f + f * f * (f * tail - _HALF))
@@ -108,35 +111,68 @@ def _sums(p: Any) -> tuple[float, float, float]:
 
 
 @compiled
-def _log_none(p: Any, top: float) -> float:
-    """The sum of log(1 - p), also where the product of 1 - p is too small or 1 - p rounds p away."""
-    total = 0.0
-    if top < _SMALL:
-        for k in range(len(p)):
-            q = np.float64(p[k])
-            total -= q * (1 + q * (1 / 2 + q * (1 / 3 + q / 4)))
-        return total
-    product = 1.0
-    for k in range(len(p)):
-        product *= 1.0 - np.float64(p[k])
-        if product < 1e-250:
-            total += math.log(product) if product > 0 else -math.inf
+def _log_product(p: Any) -> float:
+    """The logarithm of the product of 1 - p, taken whenever the product becomes small."""
+    total, product, K = 0.0, 1.0, len(p)
+    for block in range(0, K - K % 16, 16):
+        part = 1.0
+        for k in range(16):  # at least 2^-848, so that `product` stays above the smallest float64
+            part *= 1.0 - np.float64(p[block + k])
+        product *= part
+        if product < 1e-50:
+            if product == 0:
+                return -math.inf
+            total += math.log(product)
             product = 1.0
-    return total + math.log(product)
+    for k in range(K - K % 16, K):
+        product *= 1.0 - np.float64(p[k])
+    return total + math.log(product) if product > 0 else -math.inf
 
 
 @compiled
-def _binary(p: Any, y: int) -> tuple[float, float]:
-    """What K yes-or-no answers add: sum_{j != y} log(1 - p_j), and -sum (1 - p) log(1 - p)."""
-    others, entropy = 0.0, 0.0
+def _series(p: Any) -> float:
+    """The sum of log(1 - p) for p < _SMALL, where 1 - p would round p away."""
+    total = 0.0
     for k in range(len(p)):
         q = np.float64(p[k])
-        no = math.log1p(-q) if q < 1 else -math.inf
-        if q < 1:
-            entropy -= (1 - q) * no
-        if k != y:
-            others += no
-    return others, entropy
+        total -= q * (1 + q * (1 / 2 + q * (1 / 3 + q / 4)))
+    return total
+
+
+@compiled
+def _log_others(p: Any, y: int, small: bool) -> float:
+    """The sum of log(1 - p_j) over all classes but y."""
+    if small:
+        return _series(p[:y]) + _series(p[y + 1 :])
+    return _log_product(p[:y]) + _log_product(p[y + 1 :])
+
+
+@exactly
+def _complement(p: Any, rest: Any, error: Any) -> None:
+    """1 - p as a number of its kind, and what rounding it left over: 1 - p = rest + error."""
+    one = p.dtype.type(1)
+    for k in range(len(p)):
+        rest[k] = one - p[k]
+        error[k] = (one - rest[k]) - p[k]
+
+
+@compiled
+def _no_entropy32(rest: Any, bits: Any, error: Any) -> float:
+    """-sum q log q for q = rest + error, to first order in the error; q = 0 gives 0."""
+    total = np.float32(0)
+    for k in range(len(rest)):
+        log_q = _log32(bits[k])
+        total -= rest[k] * log_q + error[k] * (log_q + _ONE)
+    return float(total)
+
+
+@compiled
+def _no_entropy64(p: Any) -> float:
+    total = 0.0
+    for k in range(len(p)):
+        if p[k] < 1:
+            total -= (1 - p[k]) * math.log1p(-p[k])
+    return total
 
 
 @compiled
@@ -149,19 +185,24 @@ def reduce_probs(
     negative number has negative bits and NaN more than 1 has: a maximum and a minimum of integers
     find the largest p and every bad value.
     """
-    one = bits.dtype.type(_UNIT if bits.itemsize == 4 else 0x3FF0000000000000)
+    single = bits.itemsize == 4
+    one = bits.dtype.type(_UNIT if single else 0x3FF0000000000000)
+    rest, error = np.empty(p.shape[1], p.dtype), np.empty(p.shape[1], p.dtype)
+    rest_bits = rest.view(bits.dtype)
     for i in range(len(p)):
         most, least = _extremes(bits[i])
         if most > one or least < 0:
             return i
         top = _first(bits[i], most)
         confidence = np.float64(p[i, top])
+        small = confidence < _SMALL
         total, squares, product = _sums(p[i])
         if normalised and abs(total - 1) > SUM:
             return i
-        plain = confidence >= _SMALL and product > 1e-250
-        log_none = math.log(product) if plain else _log_none(p[i], confidence)
-        entropy = _entropy32(p[i], bits[i]) if bits.itemsize == 4 else _entropy64(p[i])
+        log_none = math.log(product) if product > 1e-250 else _log_product(p[i])
+        if small:
+            log_none = _series(p[i])
+        entropy = _entropy32(p[i], bits[i]) if single else _entropy64(p[i])
         y = target[i]
         own = np.float64(p[i, y]) if y >= 0 else 0.0
         log_p = math.log(own) if own > 0 else -math.inf
@@ -173,9 +214,12 @@ def reduce_probs(
         if y < 0:
             out[SQUARED_ERROR, i] = math.nan if normalised else squares
         if not normalised:
-            others, more = _binary(p[i], y)
-            entropy += more
-            out[LOG_ANSWERS, i] = others + (log_p if y >= 0 else 0.0)
+            out[LOG_ANSWERS, i] = log_p + _log_others(p[i], y, small) if y >= 0 else log_none
+            if single:
+                _complement(p[i], rest, error)
+                entropy += _no_entropy32(rest, rest_bits, error)
+            else:
+                entropy += _no_entropy64(p[i])
         out[ENTROPY, i] = max(entropy, 0.0)
     return -1
 

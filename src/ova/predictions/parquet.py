@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from ova.errors import BadInput
 from ova.files import write_beside
-from ova.predictions.columns import COLUMNS, Array, Predictions
+from ova.predictions.columns import COLUMNS, Array, Predictions, own
 
 KEY = b"ova.predictions"  # what the file is, beside the columns: classes, normalised
 ROWS = 1 << 20  # rows of a chunk, fewer where the matrix is wide
@@ -130,7 +130,9 @@ def _present(file: pq.ParquetFile, probs: bool) -> list[str]:
 
 
 def _predictions(table: pa.Table, facts: dict[str, Any]) -> Predictions:
-    columns = {n: table[n].to_numpy() for n in table.column_names if n != "probs"}
+    columns: dict[str, Any] = {
+        n: own(table[n].to_numpy()) for n in table.column_names if n != "probs"
+    }
     if "probs" in table.column_names:
         columns["probs"] = to_matrix(table["probs"], facts["classes"])
     missing = {"id", "target", "prediction", "confidence"} - set(columns)
