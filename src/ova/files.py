@@ -10,23 +10,27 @@ from typing import Any
 
 
 @contextmanager
-def write_beside(path: Path) -> Iterator[Path]:
-    """A temporary neighbour of `path` to write to; it takes the place of `path` only on success."""
+def write_beside(path: Path, durable: bool = True) -> Iterator[Path]:
+    """A temporary neighbour of `path` to write to; it takes the place of `path` only on success.
+
+    `durable` waits for the disk, so that even a power failure leaves one or the other whole.
+    """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         yield beside
-        with beside.open("rb+") as file:
-            os.fsync(file.fileno())  # a rename must not reach the disk before the bytes do
+        if durable:
+            with beside.open("rb+") as file:
+                os.fsync(file.fileno())  # a rename must not reach the disk before the bytes do
         beside.replace(path)
     finally:
         beside.unlink(missing_ok=True)
 
 
-def write_text(path: Path, text: str) -> None:
+def write_text(path: Path, text: str, durable: bool = True) -> None:
     """Write text whole or not at all."""
-    with write_beside(path) as beside:
+    with write_beside(path, durable) as beside:
         beside.write_text(text, encoding="utf-8")
 
 
@@ -35,10 +39,10 @@ def write_json(path: Path, value: Any, indent: int | None = 2) -> None:
     write_text(path, json.dumps(value, indent=indent, allow_nan=False, ensure_ascii=False) + "\n")
 
 
-def write_lines(path: Path, rows: Iterable[Any]) -> None:
+def write_lines(path: Path, rows: Iterable[Any], durable: bool = True) -> None:
     """Write one JSON value per line, whole or not at all."""
     lines = (json.dumps(row, allow_nan=False, ensure_ascii=False) + "\n" for row in rows)
-    write_text(path, "".join(lines))
+    write_text(path, "".join(lines), durable)
 
 
 def read_lines(path: Path) -> list[Any]:

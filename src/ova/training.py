@@ -4,6 +4,7 @@ import hashlib
 import json
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from math import inf, isfinite
 from pathlib import Path
@@ -25,7 +26,17 @@ from ova.formulations import FORMULATIONS, Formulation
 from ova.optimisation import learning_rate, optimiser, set_learning_rate
 from ova.recipe import Recipe
 
-CHECKPOINT, BEST, MODEL, LOG = "checkpoint.safetensors", "best.safetensors", "model.safetensors", "log.jsonl"
+HELD = 512  # validation examples that one process takes at a time
+CHECKPOINT, BEST, MODEL, LOG = (
+    "checkpoint.safetensors",
+    "best.safetensors",
+    "model.safetensors",
+    "log.jsonl",
+)
+
+
+class Diverged(BadInput):
+    """The loss is no number any more: the recipe cannot be trained as it is."""
 
 
 @dataclass
@@ -34,22 +45,24 @@ class Tally:
 
     loss: Tensor
     hits: Tensor
-    seen: Tensor
+    seen: int = 0
 
     @classmethod
     def empty(cls, device: torch.device) -> "Tally":
         """Nothing seen yet."""
-        return cls(*torch.zeros(3, dtype=torch.float64, device=device).unbind())
+        loss = torch.zeros((), dtype=torch.float64, device=device)
+        return cls(loss, torch.zeros((), dtype=torch.int64, device=device))
 
+    @torch.no_grad()
     def add(self, losses: Tensor, z: Tensor, y: Tensor) -> None:
         """Count one batch."""
-        self.loss = self.loss + losses.detach().sum()
-        self.hits = self.hits + (z.detach().argmax(-1) == y).sum()
-        self.seen = self.seen + len(y)
+        self.loss += losses.sum()
+        self.hits += (z.argmax(-1) == y).sum()
+        self.seen += len(y)
 
     def means(self, fabric: Fabric) -> tuple[float, float]:
         """Mean loss and accuracy over all processes."""
-        sums = torch.stack([self.loss, self.hits, self.seen])
+        sums = torch.stack([self.loss, self.hits.double(), torch.full_like(self.loss, self.seen)])
         loss, hits, seen = fabric.all_reduce(sums, reduce_op="sum").tolist()  # type: ignore[union-attr]
         return loss / max(seen, 1), hits / max(seen, 1)
 
@@ -79,13 +92,18 @@ class Run:
     best: float = inf
     log: list[dict[str, Any]] = field(default_factory=list)
 
+    def __post_init__(self) -> None:
+        self.weights = list(self.net.parameters())  # walking the modules at every step costs more
+
     @property
     def judged(self) -> nn.Module:
         """The network that validation and prediction use."""
         return self.net if self.average is None else self.average.module
 
 
-def fit(fabric: Fabric, task: Task, recipe: Recipe, folder: Path, machine: Machine) -> Iterator[Progress]:
+def fit(
+    fabric: Fabric, task: Task, recipe: Recipe, folder: Path, machine: Machine
+) -> Iterator[Progress]:
     """Train, or go on training, what the recipe says; ends with `model.safetensors` in the folder."""
     run = prepare(fabric, task, recipe, folder, machine)
     per_epoch = -(-len(task.train) // recipe.batch_size)
@@ -110,7 +128,9 @@ def prepare(fabric: Fabric, task: Task, recipe: Recipe, folder: Path, machine: M
     wrapped, rule = fabric.setup(net, optimiser(net, recipe))
     average = None
     if recipe.ema:
-        average = AveragedModel(net, multi_avg_fn=get_ema_multi_avg_fn(recipe.ema), use_buffers=True)
+        average = AveragedModel(
+            net, multi_avg_fn=get_ema_multi_avg_fn(recipe.ema), use_buffers=True
+        )
     if not facts:
         return Run(net, wrapped, rule, average)
     checkpoint.restore_optimiser(rule, checkpoint.below("optimiser", tensors))
@@ -154,7 +174,8 @@ def epoch(
         if recipe.clip:
             fabric.clip_gradients(run.wrapped, run.rule, max_norm=recipe.clip)  # type: ignore[arg-type]
         run.rule.step()
-        run.rule.zero_grad(set_to_none=True)
+        for p in run.weights:
+            p.grad = None
         if run.average is not None:
             run.average.update_parameters(run.net)
         run.step += 1
@@ -163,7 +184,7 @@ def epoch(
     run.epoch += 1
     loss, accuracy = tally.means(fabric)
     if not isfinite(loss):
-        raise BadInput(f"the loss is {loss} in epoch {run.epoch}; a smaller lr or clip=1 may help")
+        raise Diverged(f"the loss is {loss} in epoch {run.epoch}; a smaller lr or clip=1 may help")
     held_loss, held_accuracy = validate(fabric, run.judged, task, recipe)
     row = {"epoch": run.epoch, "loss": loss, "accuracy": accuracy, "validation_loss": held_loss}
     row |= {"validation_accuracy": held_accuracy, "lr": lr}
@@ -181,15 +202,16 @@ def descend(
 ) -> None:
     """The gradient of one batch, piece by piece when a device cannot hold its share."""
     (x, y), (scale, piece, tally) = batch, how
-    pieces = list(zip(x.split(piece or max(len(x), 1)), y.split(piece or max(len(y), 1)), strict=True))
+    size = piece or max(len(x), 1)
+    pieces = [batch] if len(x) <= size else list(zip(x.split(size), y.split(size), strict=True))
     for number, (part, target) in enumerate(pieces, 1):
-        last = number == len(pieces)
-        with fabric.no_backward_sync(run.wrapped, enabled=not last):  # type: ignore[arg-type]
+        early = number < len(pieces)  # processes exchange their gradients once, with the last piece
+        with fabric.no_backward_sync(run.wrapped) if early else nullcontext():  # type: ignore[arg-type]
             target = target.to(fabric.device)  # noqa: PLW2901
             z = run.wrapped(task.prepare(part.to(fabric.device)))
             losses = form.loss(z, target)
             fabric.backward(losses.sum() * scale)
-            tally.add(losses, z, target)
+        tally.add(losses, z, target)
 
 
 @torch.no_grad()
@@ -197,7 +219,7 @@ def validate(fabric: Fabric, net: nn.Module, task: Task, recipe: Recipe) -> tupl
     """Mean loss and accuracy on the validation set."""
     form, tally = FORMULATIONS[recipe.formulation], Tally.empty(fabric.device)
     net.eval()
-    for x, y in shard(fabric, task.validation, recipe.batch_size):
+    for x, y in shard(fabric, task.validation, HELD * fabric.world_size):
         z = net(task.prepare(x.to(fabric.device)))
         tally.add(form.loss(z, y.to(fabric.device)), z, y.to(fabric.device))
     return tally.means(fabric)
@@ -220,7 +242,7 @@ def store(fabric: Fabric, run: Run, recipe: Recipe, folder: Path) -> None:
     better, run.best = held < run.best, min(held, run.best)
     facts = {"recipe": recipe.digest, "epoch": str(run.epoch), "step": str(run.step)}
     if fabric.global_rank == 0:
-        write_lines(folder / LOG, run.log)
+        write_lines(folder / LOG, run.log, durable=False)  # the checkpoint is what counts
         if better and recipe.keep == "best":
             checkpoint.save(folder / BEST, run.judged.state_dict(), facts)
         tensors = checkpoint.under("net", run.net.state_dict())
