@@ -24,7 +24,9 @@ def number(default: Any, low: float, high: float, meaning: str) -> Any:
     return field(default=default, metadata={"range": (low, high), "meaning": meaning})
 
 
-def choice(default: Any, among: Mapping[str, Any] | tuple[str, ...], meaning: str, **more: Any) -> Any:
+def choice(
+    default: Any, among: Mapping[str, Any] | tuple[str, ...], meaning: str, **more: Any
+) -> Any:
     """A field that names an entry of a table; `lookup` may know more names than the table has."""
     return field(default=default, metadata={"among": tuple(among), "meaning": meaning, **more})
 
@@ -168,15 +170,38 @@ def load(path: Path) -> Recipe:
 
 
 @dataclass(frozen=True)
+class Range:
+    """Where a search looks for the value of a field, uniformly or uniformly in its logarithm.
+
+    >>> Range(1e-4, 1e-2, log=True).at(0.5)
+    0.001
+    """
+
+    low: float
+    high: float
+    log: bool = False
+
+    def at(self, share: float) -> float:
+        """The value at a share of the way from low to high, to 6 digits: it is written to files."""
+        if self.log:
+            return float(f"{self.low * (self.high / self.low) ** share:.6g}")
+        return float(f"{self.low + (self.high - self.low) * share:.6g}")
+
+
+@dataclass(frozen=True)
 class Experiment:
-    """A named list of recipes, one per formulation, and how many seeds each is run with."""
+    """A named list of recipes, one per formulation, how many seeds each is run with, and its search."""
 
     name: str
     about: str
     recipes: tuple[Recipe, ...]
     seeds: int = 1
+    search: Mapping[str, Range] = field(default_factory=dict)
+    trials: int = 0
 
-    def expand(self, only: Iterable[str] = (), seeds: int = 0, settings: Iterable[str] = ()) -> list[Recipe]:
+    def expand(
+        self, only: Iterable[str] = (), seeds: int = 0, settings: Iterable[str] = ()
+    ) -> list[Recipe]:
         """The runs of the experiment: chosen formulations, seeds 0 to N - 1, overridden settings."""
         settings, count = tuple(settings), seeds or self.seeds
         bases = [self.base(formulation) for formulation in only] or list(self.recipes)
@@ -190,7 +215,9 @@ class Experiment:
         return listed.get(formulation) or replace(self.recipes[0], formulation=formulation)
 
 
-def each(base: Recipe, formulations: Iterable[str], **changes: Mapping[str, Any]) -> tuple[Recipe, ...]:
+def each(
+    base: Recipe, formulations: Iterable[str], **changes: Mapping[str, Any]
+) -> tuple[Recipe, ...]:
     """The base recipe with every formulation; `changes` maps a field to values by formulation."""
     return tuple(
         replace(base, formulation=f, **{name: v[f] for name, v in changes.items() if f in v})
