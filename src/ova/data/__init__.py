@@ -27,4 +27,5 @@ DATASETS: Mapping[str, Callable[[Path | None], Task]] = {
     "clinc-trimmed": _adapter("clinc", "trimmed"),
     "clinc-none": _adapter("clinc", "none"),
     "imagenet": _adapter("imagenet"),
+    "imagenet-64": _adapter("imagenet", "small"),
 }

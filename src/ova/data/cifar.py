@@ -161,7 +161,7 @@ def load(cifar: Cifar, other: Cifar, data_dir: Path | None) -> Task:
         return InMemory(x, torch.full((len(x),), NONE))
 
     made = shift.published(f"{cifar.title}-C", tests, data_dir)
-    shifts, shift_sources = made or (shift.generated(tests, "cifar"), {})
+    shifts, shift_sources = made or shift.generated(tests, data_dir)
     evaluations: dict[str, Callable[[], Examples]] = {
         "test": tests,
         **shifts,

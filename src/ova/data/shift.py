@@ -1,9 +1,10 @@
 """Corrupted copies of a test set: made as they are asked for, or the published arrays."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,61 +18,94 @@ from ova.files import sha256
 SEVERITIES = range(1, 6)
 
 
+@dataclass(frozen=True, eq=False)
+class Change:
+    """One corruption at one severity, with all that its result depends on."""
+
+    corruption: str
+    severity: int
+    constants: str
+    textures: Any  # of frost
+
+    def __call__(self, images: np.ndarray, ids: np.ndarray, workers: int | None) -> np.ndarray:
+        """The images N x H x W x 3 corrupted, each by its id."""
+        from ova.corruptions import corrupt
+
+        return corrupt(
+            images,
+            self.corruption,
+            self.severity,
+            ids=ids,
+            constants=self.constants,
+            textures=self.textures,
+            workers=workers,
+        )
+
+
 @dataclass(frozen=True)
 class Corrupted:
-    """Clean images that are corrupted batch by batch, each by its row number: the plan of batches,
-    the number of processes and the order change nothing.
+    """Clean images that are corrupted batch by batch, each by its row number.
+
+    So the batches, their order and the number of processes change nothing.
     """
 
     clean: InMemory
-    corruption: str
-    severity: int
-    constants: str = "cifar"
+    change: Change
 
     @property
     def y(self) -> Tensor:
+        """The targets of the clean images."""
         return self.clean.y
 
     @property
     def lengths(self) -> None:
+        """All images have one size."""
         return None
 
     def __len__(self) -> int:
         return len(self.clean)
 
     def batches(self, plan: Sequence[Tensor]) -> Iterator[tuple[Tensor, Tensor]]:
-        from ova.corruptions import corrupt
-
+        """For each tensor of row numbers, the corrupted images and their targets."""
         for rows in plan:
             images = self.clean.x[rows].permute(0, 2, 3, 1).contiguous().numpy()
-            changed = corrupt(
-                images, self.corruption, self.severity, ids=rows.numpy(), constants=self.constants
-            )
-            x = torch.from_numpy(np.ascontiguousarray(changed))
-            yield x.permute(0, 3, 1, 2).contiguous(), self.clean.y[rows]
+            changed = torch.from_numpy(self.change(images, rows.numpy(), None))
+            yield changed.permute(0, 3, 1, 2).contiguous(), self.clean.y[rows]
 
     def head(self, count: int) -> "Corrupted":
         """The first `count` examples."""
-        return Corrupted(self.clean.head(count), self.corruption, self.severity, self.constants)
+        return Corrupted(self.clean.head(count), self.change)
 
 
-def generated(test: Callable[[], InMemory], constants: str) -> dict[str, Callable[[], Examples]]:
-    """One entry for each corruption and severity, made from the clean test set."""
-    from ova.corruptions import CORRUPTIONS
+def changes(constants: str, data_dir: Path | None) -> tuple[dict[str, Change], dict[str, str]]:
+    """Every corruption at every severity by its name `shift/...`, and the hash of its textures."""
+    from ova.corruptions import CORRUPTIONS, find_textures
 
-    def make(name: str, severity: int) -> Examples:
-        return Corrupted(test(), name, severity, constants)
-
-    return {
-        f"shift/{name}/{severity}": partial(make, name, severity)
+    frost = next((place for place in places(data_dir) if (place / "frost").is_dir()), None)
+    textures = find_textures(frost)
+    made = {
+        f"shift/{name}/{severity}": Change(name, severity, constants, textures)
         for name in CORRUPTIONS
         for severity in SEVERITIES
     }
+    return made, {f"frost textures ({textures.source})": textures.sha256}
+
+
+def generated(
+    test: Callable[[], InMemory], data_dir: Path | None
+) -> tuple[dict[str, Callable[[], Examples]], dict[str, str]]:
+    """One entry for each corruption and severity, made from the clean test set when asked for."""
+
+    def make(change: Change) -> Examples:
+        return Corrupted(test(), change)
+
+    made, sources = changes("cifar", data_dir)
+    return {name: partial(make, change) for name, change in made.items()}, sources
 
 
 def published(
     folder: str, test: Callable[[], InMemory], data_dir: Path | None
-) -> tuple[dict[str, Callable[[], Examples]], Mapping[str, str]] | None:
+) -> tuple[dict[str, Callable[[], Examples]], dict[str, str]] | None:
     """The published arrays (`<type>.npy`, severities one after the other), where they are."""
     from ova.corruptions import CORRUPTIONS
 

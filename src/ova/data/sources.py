@@ -70,16 +70,19 @@ def places(data_dir: Path | None) -> list[Path]:
 
 def locate(origin: Origin[T], data_dir: Path | None) -> Found[T]:
     """The first form of the data that is there; an error that says where we looked otherwise."""
-    looked = places(data_dir)
-    for place in looked:
+    return search(origin, data_dir) or from_hub(origin, places(data_dir))
+
+
+def search(origin: Origin[T], data_dir: Path | None) -> Found[T] | None:
+    """The first form of the data that is on this machine, None when there is none."""
+    for place in places(data_dir):
         for folder in origin.folders:
             for layout in origin.layouts:
-                found = in_folder(origin, layout, place, folder) or in_archive(
-                    origin, layout, place, folder
-                )
-                if found:
-                    return found
-    return from_hub(origin, looked)
+                for look in (in_folder, in_archive):
+                    found = look(origin, layout, place, folder)
+                    if found:
+                        return found
+    return None
 
 
 def in_folder(origin: Origin[T], layout: Layout[T], place: Path, folder: str) -> Found[T] | None:
