@@ -84,6 +84,15 @@ def _extremes(bits: Any) -> tuple[Any, Any]:
 
 
 @compiled
+def _inside(p: Any) -> bool:
+    """Whether all lie in [0, 1] after all: -0.0 does, though its bits are negative."""
+    good = True
+    for k in range(len(p)):
+        good &= p[k] >= 0
+    return good
+
+
+@compiled
 def _first(bits: Any, most: Any) -> int:
     """Where `most` stands first; whole blocks are compared, so that no branch breaks the loop."""
     K = len(bits)
@@ -140,7 +149,7 @@ def _series(p: Any) -> float:
 
 
 @compiled
-def _log_others(p: Any, y: int, small: bool) -> float:
+def _log_others(p: Any, y: int, small: Any) -> float:
     """The sum of log(1 - p_j) over all classes but y."""
     if small:
         return _series(p[:y]) + _series(p[y + 1 :])
@@ -191,7 +200,7 @@ def reduce_probs(
     rest_bits = rest.view(bits.dtype)
     for i in range(len(p)):
         most, least = _extremes(bits[i])
-        if most > one or least < 0:
+        if most > one or (least < 0 and not _inside(p[i])):
             return i
         top = _first(bits[i], most)
         confidence = np.float64(p[i, top])
