@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from ova.data import shift
+from ova.data import shift, svhn
 from ova.data.augmentation import normalise, pad_crop_flip
 from ova.data.hub import Hub
 from ova.data.images import (
@@ -23,8 +23,6 @@ from ova.data.images import (
 from ova.data.names import CIFAR10, CIFAR100
 from ova.data.pickles import read_pickle
 from ova.data.sources import Blob, Found, Layout, Origin, locate
-from ova.data.svhn import EXPECTED as SVHN
-from ova.data.svhn import svhn
 from ova.data.task import NONE, Examples, InMemory, Task
 from ova.errors import BadInput
 
@@ -148,7 +146,7 @@ def origin(cifar: Cifar, split: str) -> Origin[Images]:
 def load(cifar: Cifar, other: Cifar, data_dir: Path | None) -> Task:
     """45,000 images to train on, 5,000 to validate, 10,000 to test, 19 x 5 shifts, two OOD sets."""
     train, test = (locate(origin(cifar, split), data_dir) for split in ("train", "test"))
-    near, far = locate(origin(other, "test"), data_dir), svhn("test", data_dir)
+    near, far = locate(origin(other, "test"), data_dir), locate(svhn.origin("test"), data_dir)
     images = load_images(train, cifar.expected["train"], canonical=True)
     rows, held = hold_out(images.y, VALIDATION)
 
@@ -166,7 +164,7 @@ def load(cifar: Cifar, other: Cifar, data_dir: Path | None) -> Task:
         "test": tests,
         **shifts,
         f"ood/{other.name}": partial(outside, near, other.expected["test"]),
-        "ood/svhn": partial(outside, far, SVHN["test"]),
+        "ood/svhn": partial(outside, far, svhn.EXPECTED["test"]),
     }
     return Task(
         classes=cifar.classes,

@@ -73,3 +73,16 @@ def hub_table(hub: Hub) -> tuple[Any, dict[str, str]]:
     files = [Path(entry["filename"]) for entry in found.cache_files]
     sources = {f"{hub.path}/{hub.split}/{file.name}": sha256(file) for file in files}
     return found.with_format("arrow")[:], sources
+
+
+def hub_file(repository: str, name: str) -> Path:
+    """One file of a model repository of the hub; ConnectionError when it is nowhere."""
+    from huggingface_hub import constants, hf_hub_download
+    from huggingface_hub.errors import HfHubHTTPError
+
+    there = reachable(constants.ENDPOINT)
+    try:
+        return Path(hf_hub_download(repository, name, local_files_only=not there))
+    except (OSError, HfHubHTTPError) as error:
+        state = "could not be loaded" if there else "is not reachable from here"
+        raise ConnectionError(f"{repository} {state}") from error

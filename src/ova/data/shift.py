@@ -103,23 +103,30 @@ def generated(
     return {name: partial(make, change) for name, change in made.items()}, sources
 
 
-def published(
-    folder: str, test: Callable[[], InMemory], data_dir: Path | None
-) -> tuple[dict[str, Callable[[], Examples]], dict[str, str]] | None:
-    """The published arrays (`<type>.npy`, severities one after the other), where they are."""
+def arrays(folder: str, data_dir: Path | None) -> dict[str, Path]:
+    """The published arrays (`<type>.npy`) of a folder by their type, from the first place with any."""
     from ova.corruptions import CORRUPTIONS
 
     for place in places(data_dir):
         files = {name: place / folder / f"{name}.npy" for name in CORRUPTIONS}
         there = {name: file for name, file in files.items() if file.is_file()}
         if there:
-            entries: dict[str, Callable[[], Examples]] = {
-                f"shift/{name}/{severity}": partial(read_severity, file, severity, test)
-                for name, file in there.items()
-                for severity in SEVERITIES
-            }
-            return entries, {f"{folder}/{file.name}": sha256(file) for file in there.values()}
-    return None
+            return there
+    return {}
+
+
+def published(
+    folder: str, test: Callable[[], InMemory], data_dir: Path | None
+) -> tuple[dict[str, Callable[[], Examples]], dict[str, str]] | None:
+    """One entry for each published type and severity, None where nothing is."""
+    there = arrays(folder, data_dir)
+    entries: dict[str, Callable[[], Examples]] = {
+        f"shift/{name}/{severity}": partial(read_severity, file, severity, test)
+        for name, file in there.items()
+        for severity in SEVERITIES
+    }
+    sources = {f"{folder}/{file.name}": sha256(file) for file in there.values()}
+    return (entries, sources) if there else None
 
 
 def read_severity(file: Path, severity: int, test: Callable[[], InMemory]) -> InMemory:

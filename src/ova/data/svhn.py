@@ -2,13 +2,12 @@
 
 import io
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 
 from ova.data.hub import Hub
 from ova.data.images import Expected, Images, read_parquet, read_table
-from ova.data.sources import Blob, Found, Layout, Origin, locate
+from ova.data.sources import Blob, Layout, Origin
 from ova.errors import BadInput
 
 # No digest: the copies in use (official, re-encoded, re-cropped) differ in single values.
@@ -36,23 +35,19 @@ def read_mat(blobs: Sequence[Blob]) -> Images:
     return zero_for_ten(Images(x, y.reshape(-1).astype(np.int64)))
 
 
-def svhn(split: str, data_dir: Path | None) -> Found[Images]:
-    """Where the split is."""
+def origin(split: str) -> Origin[Images]:
+    """Where the split can come from."""
     parquet = read_parquet("image", "label")
-    return locate(
-        Origin(
-            name=f"SVHN {split}",
-            folders=("svhn", "SVHN", "."),
-            layouts=(
-                Layout(
-                    (f"cropped_digits/{split}-*.parquet",),
-                    lambda blobs: zero_for_ten(parquet(blobs)),
-                ),
-                Layout((f"{split}_32x32.mat",), read_mat),
+    return Origin(
+        name=f"SVHN {split}",
+        folders=("svhn", "SVHN", "."),
+        layouts=(
+            Layout(
+                (f"cropped_digits/{split}-*.parquet",), lambda blobs: zero_for_ten(parquet(blobs))
             ),
-            hub=Hub("ufldl-stanford/svhn", "cropped_digits", split),
-            read_hub=lambda name, table: zero_for_ten(read_table(name, table, "image", "label")),
-            how=f"download {split}_32x32.mat (format 2, cropped digits) from the SVHN page",
+            Layout((f"{split}_32x32.mat",), read_mat),
         ),
-        data_dir,
+        hub=Hub("ufldl-stanford/svhn", "cropped_digits", split),
+        read_hub=lambda name, table: zero_for_ten(read_table(name, table, "image", "label")),
+        how=f"download {split}_32x32.mat (format 2, cropped digits) from the SVHN page",
     )

@@ -6,8 +6,10 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from ova.data.sources import Blob, Found, Layout, Origin, locate
+from ova.data.hub import hub_file
+from ova.data.sources import Blob, Found, Layout, Origin, missing, places, search
 from ova.errors import BadInput
+from ova.files import sha256
 
 LENGTH = 32
 SIZE = 30_522
@@ -35,17 +37,27 @@ def read_vocabulary(blobs: Sequence[Blob]) -> Pieces:
     return pieces
 
 
-def vocabulary(data_dir: Path | None) -> Found[Pieces]:
-    """Where the vocabulary is."""
-    return locate(
-        Origin(
-            name="The vocabulary of BERT",
-            folders=("bert-vocab", "bert-base-uncased", "."),
-            layouts=(Layout(("vocab.txt",), read_vocabulary),),
-            how="download vocab.txt of google-bert/bert-base-uncased from the hub",
-        ),
-        data_dir,
+def origin() -> Origin[Pieces]:
+    """Where the vocabulary can come from."""
+    return Origin(
+        name="BERT vocabulary",
+        folders=("bert-vocab", "bert-base-uncased", "."),
+        layouts=(Layout(("vocab.txt",), read_vocabulary),),
+        how="download vocab.txt of google-bert/bert-base-uncased from the hub",
     )
+
+
+def vocabulary(data_dir: Path | None) -> Found[Pieces]:
+    """The vocabulary from disk, else through the hub's client and its cache."""
+    found = search(origin(), data_dir)
+    if found is not None:
+        return found
+    try:
+        path = hub_file("google-bert/bert-base-uncased", "vocab.txt")
+    except ConnectionError as error:
+        raise BadInput(missing(origin(), places(data_dir), str(error))) from error
+    blob = Blob(str(path), path.read_bytes())
+    return Found("BERT vocabulary", {"vocab.txt": sha256(path)}, lambda: read_vocabulary([blob]))
 
 
 def encode(pieces: Pieces, texts: Sequence[str]) -> tuple[Tensor, Tensor]:

@@ -62,4 +62,7 @@ def wide_resnet(depth: int, width: int) -> Callable[[tuple[int, ...], float], Ba
         layers += [nn.AdaptiveAvgPool2d(1), nn.Flatten()]
         return Backbone(he_start(nn.Sequential(*layers)), before)
 
+    build.__doc__ = (
+        f"WRN-{depth}-{width}: {n} blocks in each of three stages, {width} times as wide."
+    )
     return build
