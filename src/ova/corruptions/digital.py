@@ -19,17 +19,11 @@ def elastic_transform(work: Work) -> Images:
     """
     height, width = work.images.shape[1:3]
     move, sigma, jitter = (c * min(height, width) / work.size for c in work.strength)
-    down, across = (elastic_filter(size, sigma) for size in (height, width))
+    down, across = (gaussian_matrix(size, sigma, 3.0, "reflect") for size in (height, width))
     maps = affine_maps(work.keys, height, width, jitter)
     out = np.empty_like(work.images)
     deform(work.images, work.keys, maps, (down, across), move, out)
     return out
-
-
-@lru_cache(maxsize=10)
-def elastic_filter(size: int, sigma: float) -> Plane:
-    """The filter of the displacement along one side."""
-    return gaussian_matrix(size, sigma, 3.0, "reflect") if sigma else np.eye(size, dtype=np.float32)
 
 
 def affine_maps(keys: Keys, height: int, width: int, jitter: float) -> NDArray[np.float64]:
@@ -164,9 +158,13 @@ def boxes(size: int, small: int) -> Indices:
     """
     scale = size / small
     middle = (np.arange(small) + 0.5) * scale
-    edges = [np.clip((middle + side * scale / 2 + 0.5).astype(int), 0, size) for side in (-1, 1)]
+    first, last = (
+        np.clip((middle + side * scale / 2 + 0.5).astype(int), 0, size) for side in (-1, 1)
+    )
+    # A pixel whose centre is on the edge of its box is out when rounding says so, as in the original.
+    last -= (last - 0.5 - middle) * (1 / scale) > 0.5
     cover = ((np.arange(size) + 0.5) * small / size).astype(int)
-    return np.concatenate([np.stack(edges, 1), np.stack([cover, np.zeros_like(cover)], 1)])
+    return np.concatenate([np.stack([first, last], 1), np.stack([cover, np.zeros_like(cover)], 1)])
 
 
 @compiled

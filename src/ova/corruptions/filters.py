@@ -1,5 +1,7 @@
 """Filters that several corruptions share, on one image in float32."""
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -22,6 +24,7 @@ def gaussian_weights(sigma: float, truncate: float = 4.0) -> Row:
     return np.asarray(weights / weights.sum(), np.float32)
 
 
+@lru_cache(maxsize=8)
 def gaussian_matrix(size: int, sigma: float, truncate: float, edge: str) -> Plane:
     """The filter as a size x size matrix, which holds for any sigma, also beyond the image."""
     weights = gaussian_weights(sigma, truncate)

@@ -9,7 +9,7 @@ from ova.corruptions.table import CORRUPTIONS, SEVERITIES, corrupt
 from ova.corruptions.textures import Textures
 from ova.tables import pick
 
-CELL, LABEL, HEAD, GAP = 112, 132, 30, 3
+LABEL, HEAD, GAP = 132, 30, 3
 INK, PAPER = (34, 34, 34), (255, 255, 255)
 
 
@@ -25,25 +25,24 @@ def contact_sheet(
     An image larger than the constants were made for is scaled and cropped to their size first.
     """
     fitted = fit(image, pick(CONSTANTS, constants, "set of constants").size)
-    names = list(CORRUPTIONS)
-    rows = -(-(len(names) + 1) // 2)
-    block = LABEL + len(SEVERITIES) * (CELL + GAP) + 3 * GAP
-    sheet = Image.new("RGB", (2 * block, HEAD + rows * (CELL + GAP)), PAPER)
+    names = ["", *CORRUPTIONS]  # the first place is the image as it is
+    rows, step = -(-len(names) // 2), side(fitted) + GAP
+    block = LABEL + len(SEVERITIES) * step + 3 * GAP
+    sheet = Image.new("RGB", (2 * block, HEAD + rows * step), PAPER)
     pen, font = ImageDraw.Draw(sheet), ImageFont.load_default(13)
-    for place, name in enumerate(["", *names]):  # the first place is the image as it is
-        left, top = place // rows * block, HEAD + place % rows * (CELL + GAP)
+    for place, name in enumerate(names):
+        left, top = place // rows * block, HEAD + place % rows * step
         label = name.replace("_", "\n") or "original"
-        pen.multiline_text((left + 8, top + CELL // 2 - 16), label, INK, font)
+        pen.multiline_text((left + 8, top + step // 2 - 16), label, INK, font)
         for column, severity in enumerate(SEVERITIES if name else SEVERITIES[:1]):
             shown = fitted
             if name:
                 how = {"seed": seed, "constants": constants, "textures": textures}
                 shown = corrupt(fitted[None], name, severity, **how)[0]  # type: ignore[arg-type]
-            sheet.paste(cell(shown), (left + LABEL + column * (CELL + GAP), top))
-    for side in range(2):
+            sheet.paste(cell(shown), (left + LABEL + column * step, top))
+    for x in (LABEL + GAP, block + LABEL + GAP):
         for column, severity in enumerate(SEVERITIES):
-            x = side * block + LABEL + column * (CELL + GAP)
-            pen.text((x + 2, 8), f"severity {severity}", INK, font)
+            pen.text((x + column * step, 8), f"severity {severity}", INK, font)
     return sheet
 
 
@@ -60,10 +59,18 @@ def fit(image: NDArray[np.uint8], size: int) -> NDArray[np.uint8]:
     return np.asarray(picture.crop((left, top, left + size, top + size)), np.uint8)
 
 
+def side(image: NDArray[np.uint8]) -> int:
+    """The longer side of an image on the sheet: small pixels become whole squares of several."""
+    longer = max(image.shape[:2])
+    return longer * max(1, 112 // longer) if longer < 224 else 224
+
+
 def cell(image: NDArray[np.uint8]) -> Image.Image:
-    """An image in the size of a cell; small pixels stay square, sides keep their proportion."""
+    """An image in its size on the sheet."""
     height, width = image.shape[:2]
-    scale = CELL / max(height, width)
+    scale = side(image) / max(height, width)
+    if scale == 1:
+        return Image.fromarray(image)
     how = Image.Resampling.NEAREST if scale > 1 else Image.Resampling.LANCZOS
     size = max(1, round(width * scale)), max(1, round(height * scale))
     return Image.fromarray(image).resize(size, how)

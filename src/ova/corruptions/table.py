@@ -25,7 +25,8 @@ from ova.tables import pick
 
 SEVERITIES = (1, 2, 3, 4, 5)
 SMALLEST = 8  # pixels on the shorter side
-SHARE = 1 << 18  # pixels that one thread takes at a time; this bounds the memory for drops
+SHARE = 1 << 18  # pixels that one thread takes at a time; this bounds the working memory
+FEW = 1 << 15  # pixels for which starting threads would take longer than the work
 
 
 @dataclass(frozen=True)
@@ -120,6 +121,8 @@ def in_shares(apply: Callable[[Work], Images], work: Work, workers: int) -> Imag
     """Give each thread a few images at a time; results come back in order."""
     count, height, width, _ = work.images.shape
     out = np.empty_like(work.images)
+    if count * height * width <= FEW:
+        workers = 1
     step = max(1, min(SHARE // (height * width), -(-count // workers)))
 
     def run(start: int) -> None:
