@@ -206,12 +206,12 @@ def test_sorted_rows_do_not_buy_a_promise() -> None:
     [
         (200, 0, "with 200 examples, 299 would be needed even if every answer were right"),
         (400, 3, "with 400 examples, about"),
-        (400, 200, "of the 20 most confident examples only"),
+        (400, 200, "with 400 examples: of the 20 most confident 10 are right"),
     ],
 )
 def test_says_what_would_be_needed(n: int, wrong: int, says: str) -> None:
     right = np.ones(n, bool)
-    right[np.linspace(0, n - 1, wrong).astype(int)] = False
+    right[np.arange(wrong) * n // max(wrong, 1)] = False
     t = fit_threshold((np.linspace(1, 0, n), right))
     assert not t.promised
     assert says in str(t)

@@ -5,6 +5,7 @@ Each function is one lemma of docs/threshold.md. Confidences are S, errors W, le
 
 import math
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -123,23 +124,28 @@ def why_not_accurate(c: Floats, right: Truths, a: float, delta: float) -> str:
     n, least = len(c), examples_needed(0, a, delta)
     if n < least:
         return f"cannot be promised with {n} examples, {least} would be needed even if every answer were right"
-    share, rate = best_share(c, right, a)
+    m, hits = best_count(c, right, a)
+    rate = cautious(m, hits)
     if rate <= a:
-        return f"cannot be promised: of the {share * n:.0f} most confident examples only {100 * rate:.1f} % are right"
-    guess = max(math.ceil(proving(rate, a, delta) / share), n + 1)
+        return f"cannot be promised with {n} examples: of the {m} most confident {hits} are right"
+    guess = max(math.ceil(proving(rate, a, delta) * n / m), n + 1)
     return (
         f"cannot be promised with {n} examples, about {guess} would be needed at the accuracy seen"
     )
 
 
-def best_share(c: Floats, right: Truths, a: float) -> tuple[float, float]:
-    """The share of most confident examples that would prove a soonest, and its accuracy."""
-    n = len(c)
-    m = np.unique(np.geomspace(min(20, n), n, 50).astype(int))
+def best_count(c: Floats, right: Truths, a: float) -> tuple[int, int]:
+    """The number of most confident examples that would prove a soonest, and the right of them."""
+    m = np.unique(np.geomspace(min(20, len(c)), len(c), 50).astype(int))
     hits = np.cumsum(right[np.argsort(-c, kind="stable")])[m - 1]
-    rate = (hits + 1) / (m + 2)  # Laplace's rule: a short run of luck proves nothing
-    best = int(np.where(rate > a, (rate - a) ** 2 * m, rate - a).argmax())
-    return float(m[best] / n), float(rate[best])
+    gain = cautious(m, hits) - a
+    best = int(np.where(gain > 0, gain**2 * m, gain).argmax())
+    return int(m[best]), int(hits[best])
+
+
+def cautious(m: Any, hits: Any) -> Any:
+    """An accuracy by Laplace's rule, because a short run of luck proves nothing."""
+    return (hits + 1) / (m + 2)
 
 
 def proving(rate: float, a: float, delta: float) -> int:

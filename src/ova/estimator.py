@@ -1,0 +1,215 @@
+"""A one-vs-all classifier for tables, in the manners of scikit-learn."""
+
+import math
+import warnings
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+from torch import Tensor, nn
+
+from ova.errors import BadInput
+from ova.formulations import FORMULATIONS, Formulation
+from ova.tables import pick
+from ova.threshold import Threshold, fit_threshold
+
+Floats = NDArray[np.float64]
+
+
+class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
+    """A small network on standardised columns that can say "none of the above".
+
+    `predict_proba` gives one probability per class, p_k = 2 / (1 + e^d_k) for `ova-dm`. They answer
+    K separate questions and do **not** sum to one: all may be small, which means that the input is
+    like none of the classes. Renormalising destroys that; `normalised=True` does it on request.
+
+    Answers are refused where the confidence max_k p_k is not above a threshold: a number
+    (`threshold=0.8`), or one that promises an accuracy of what is answered (`accuracy=0.99`, with
+    `confidence`), fitted on the share `holdout` of the training data. A refused input is given
+    `reject_label`: by default "none of the above", or -1 where the labels are numbers.
+
+    Attributes after `fit`: `classes_`, `n_features_in_`, `reject_label_` (None without a
+    threshold), `threshold_` (with what it promises and measured; None without one).
+
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = OneVsAllClassifier(threshold=0.1, random_state=0).fit(X, y)
+    >>> model.predict(X[:2]), model.predict(100 + X[:2])
+    (array([0, 0]), array([-1, -1]))
+    """
+
+    def __init__(  # noqa: PLR0913  scikit-learn wants every setting here, by name
+        self,
+        formulation: str = "ova-dm",
+        *,
+        hidden: tuple[int, ...] = (64, 64),
+        epochs: int | None = None,
+        batch_size: int = 128,
+        lr: float = 0.01,
+        weight_decay: float = 1e-4,
+        threshold: float | None = None,
+        accuracy: float | None = None,
+        confidence: float = 0.95,
+        holdout: float = 0.3,
+        reject_label: Any = None,
+        normalised: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.formulation = formulation
+        self.hidden = hidden  # sizes of the hidden layers; () is a linear model
+        self.epochs = epochs  # None: as many as make about 1,000 steps, 20 to 200
+        self.batch_size = batch_size
+        self.lr = lr
+        self.weight_decay = weight_decay
+        self.threshold = threshold
+        self.accuracy = accuracy
+        self.confidence = confidence
+        self.holdout = holdout
+        self.reject_label = reject_label
+        self.normalised = normalised
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> "OneVsAllClassifier":
+        """Learn from a table and its labels; with `accuracy`, from all but the held-out rows."""
+        form = self._check()
+        X, y = validate_data(self, X, y, dtype=np.float64)
+        check_classification_targets(y)
+        self.classes_, rows = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise BadInput(f"there is one class only, {self.classes_[0]!r}; at least 2 are needed")
+        self.reject_label_ = self._refusal()
+        random = check_random_state(self.random_state)
+        order = random.permutation(len(X))
+        held = round(self.holdout * len(X)) if self.accuracy is not None else 0
+        if self.accuracy is not None and not 0 < held < len(X):
+            raise BadInput(f"no promise can be fitted: of {len(X)} rows {held} are held out")
+        learned, tested = order[held:], order[:held]
+        self._scale(X[learned])
+        self._train(form, X[learned], rows[learned], int(random.randint(2**31 - 1)))
+        self.threshold_: Threshold | float | None = self.threshold
+        if held:
+            self.threshold_ = self._promise(X[tested], rows[tested])
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The label of the largest probability, or the reject label."""
+        log_p = self._log_p(X)
+        labels = self.classes_[log_p.argmax(1)]
+        if self.threshold_ is None:
+            return np.asarray(labels)
+        limit = self.threshold_.value if isinstance(self.threshold_, Threshold) else self.threshold_
+        refused = ~(np.exp(log_p.max(1)) > limit)
+        if isinstance(self.reject_label_, str) != (labels.dtype.kind in "US"):
+            labels = labels.astype(object)  # a text among numbers, or the other way round
+        kind = np.result_type(labels, np.asarray(self.reject_label_))
+        out = labels.astype(kind)
+        out[refused] = self.reject_label_
+        return np.asarray(out)
+
+    def predict_proba(self, X: Any) -> Floats:
+        """The probability of each class, in the order of `classes_`; see the class for their sum."""
+        return np.exp(self.predict_log_proba(X))
+
+    def predict_log_proba(self, X: Any) -> Floats:
+        """The logarithms of `predict_proba`."""
+        log_p = self._log_p(X)
+        return log_p - np.logaddexp.reduce(log_p, axis=1)[:, None] if self.normalised else log_p
+
+    def decision_function(self, X: Any) -> Floats:
+        """The logarithm of p_k for each class; for two classes, log p_1 - log p_0."""
+        scores = self.predict_log_proba(X)
+        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def confidence_of(self, X: Any) -> Floats:
+        """max_k p_k, never normalised: what the threshold is compared with."""
+        confidence: Floats = np.exp(self._log_p(X).max(1))
+        return confidence
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of all inputs that is answered rightly; a refusal is no right answer."""
+        right = self.predict(X) == np.asarray(y)
+        return float(np.average(right, weights=sample_weight))
+
+    def _check(self) -> Formulation:
+        """The formulation, after a look at the settings that can contradict each other."""
+        if self.threshold is not None and self.accuracy is not None:
+            raise BadInput("give threshold= (a number) or accuracy= (a promise), not both")
+        if self.reject_label is not None and self.threshold is None and self.accuracy is None:
+            raise BadInput("reject_label needs a threshold= or an accuracy= to promise")
+        if not 0 < self.holdout < 1:
+            raise BadInput(f"holdout must lie strictly between 0 and 1, not {self.holdout}")
+        if self.batch_size < 1 or (self.epochs is not None and self.epochs < 1):
+            raise BadInput("batch_size and epochs must be at least 1")
+        return pick(FORMULATIONS, self.formulation, "formulation")
+
+    def _refusal(self) -> Any:
+        """What a refused input is called; never one of the classes."""
+        if self.threshold is None and self.accuracy is None:
+            return None
+        label = self.reject_label
+        if label is None:
+            label = -1 if self.classes_.dtype.kind in "iuf" else "none of the above"
+        if label in self.classes_.tolist():
+            raise BadInput(f"the reject label {label!r} is one of the classes; give another")
+        return label
+
+    def _scale(self, X: Floats) -> None:
+        """Remember mean and spread of the columns; one that never varies stays as it is."""
+        self.mean_, spread = X.mean(0), X.std(0)
+        self.scale_ = np.where(spread > 1e-12 * np.abs(self.mean_), spread, 1.0)
+
+    def _train(self, form: Formulation, X: Floats, y: NDArray[np.int64], seed: int) -> None:
+        """AdamW with a cosine to zero; the seed decides everything, and leaves no trace outside."""
+        x, target = self._tensor(X).float(), torch.from_numpy(y)
+        steps = math.ceil(len(x) / self.batch_size)
+        epochs = self.epochs or min(max(math.ceil(1000 / steps), 20), 200)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            net = network(form, (x.shape[1], *self.hidden), len(self.classes_))
+            optimiser = torch.optim.AdamW(net.parameters(), self.lr, weight_decay=self.weight_decay)
+            schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, epochs * steps)
+            for _ in range(epochs):
+                for rows in torch.randperm(len(x)).chunk(steps):
+                    optimiser.zero_grad()
+                    form.loss(net(x[rows]), target[rows]).mean().backward()
+                    optimiser.step()
+                    schedule.step()
+        # Double, so that a row's answer does not depend on the rows that come with it.
+        self.network_ = net.double().eval()
+
+    def _promise(self, X: Floats, y: NDArray[np.int64]) -> Threshold:
+        """The threshold on held-out rows; a promise that cannot be made is said aloud."""
+        log_p = self._log_p_of(X)
+        said = np.exp(log_p.max(1)), log_p.argmax(1) == y
+        fitted = fit_threshold(said, self.accuracy, self.confidence)
+        if not fitted.promised:
+            warnings.warn(f"{fitted}; every input will be refused", stacklevel=3)
+        return fitted
+
+    def _tensor(self, X: Floats) -> Tensor:
+        return torch.from_numpy((X - self.mean_) / self.scale_)
+
+    def _log_p(self, X: Any) -> Floats:
+        check_is_fitted(self)
+        return self._log_p_of(validate_data(self, X, dtype=np.float64, reset=False))
+
+    def _log_p_of(self, X: Floats) -> Floats:
+        form = FORMULATIONS[self.formulation]
+        with torch.inference_mode():
+            parts = [form.log_probs(self.network_(x)) for x in self._tensor(X).split(4096)]
+        log_p: Floats = torch.cat(parts).double().numpy()
+        return log_p
+
+
+def network(form: Formulation, sizes: tuple[int, ...], classes: int) -> nn.Sequential:
+    """Linear layers with ReLUs between, and the head of the formulation at the end."""
+    layers: list[nn.Module] = []
+    for narrow, wide in pairwise(sizes):
+        layers += [nn.Linear(narrow, wide), nn.ReLU()]
+    return nn.Sequential(*layers, form.head(sizes[-1], classes))
