@@ -1,5 +1,6 @@
 """Last layers: from an embedding f (... x D) to one logit z_k per class (... x K)."""
 
+from collections.abc import Callable
 from math import log
 from typing import Any
 
@@ -194,7 +195,8 @@ class StartedDistance(Starting):
         radius = _positive((f - mean).square().sum(-1).mean().sqrt())
         self.weight.copy_(mean + self.spread * radius * self.weight)
         d = distances(f, self.weight)
-        self.scale.copy_(log(2 * self.classes - 1) / _positive(d.mean()))
+        top = 4 * log(2 * self.classes - 1) / _positive(d.mean())
+        self.scale.copy_(_falling_to(1 / self.classes, lambda s: 2 * torch.sigmoid(-s * d), top))
 
     def logits(self, f: Tensor) -> Tensor:
         """Minus the scaled distances."""
@@ -229,7 +231,9 @@ class Ball(Starting):
         d = self.distances(f)
         scale = 2 / _positive(d.std())
         self.log_scale.copy_(scale.log())
-        self.radius.copy_(scale * d.mean() - log(self.classes - 1))
+        top = scale * d.max() + log(self.classes)
+        less = _falling_to(1 / self.classes, lambda x: torch.sigmoid(top - x - scale * d), 2 * top)
+        self.radius.copy_(top - less)
 
     def distances(self, f: Tensor) -> Tensor:
         """Distances of the normalised embedding to the centres."""
@@ -238,6 +242,16 @@ class Ball(Starting):
     def logits(self, f: Tensor) -> Tensor:
         """The radius less the scaled distances."""
         return self.radius - self.log_scale.exp() * self.distances(f)
+
+
+def _falling_to(goal: float, p: Callable[[Tensor], Tensor], top: Tensor) -> Tensor:
+    """Where between 0 and top the mean of a falling p reaches the goal, by halving."""
+    low, high = torch.zeros_like(top), top
+    for _ in range(30):
+        middle = (low + high) / 2
+        above = p(middle).mean() > goal
+        low, high = torch.where(above, middle, low), torch.where(above, high, middle)
+    return (low + high) / 2
 
 
 def _positive(x: Tensor) -> Tensor:
