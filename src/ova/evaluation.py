@@ -51,6 +51,7 @@ def evaluate(sets: Sets, draws: Draws | None = None) -> tuple[list[Row], list[Ro
             _pool(pooled, shift_of(name)[1], reliability(p))
         else:
             curves += inside_curves(name, p)
+        del p  # before the next is made
     curves += [_reliability(f"shift/*/{s}", curve) for s, curve in sorted(pooled.items())]
     return rows + aggregates(rows), curves
 

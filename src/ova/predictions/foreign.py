@@ -74,7 +74,7 @@ def _part(chunk: Chunk | Predictions, how: Reading, first: int, keep: bool) -> P
             chunk["probs"], target, id=numbers, normalised=how.normalised, keep_probs=keep
         )
     else:
-        p = _three_columns(chunk, target, numbers)
+        p = _three_columns(chunk, target, first)
     if not how.outside:
         check_labels(p.target, numbers, p.classes or 2**31, "target", 0)
     return (
@@ -82,8 +82,9 @@ def _part(chunk: Chunk | Predictions, how: Reading, first: int, keep: bool) -> P
     )
 
 
-def _three_columns(chunk: Chunk, target: Array, numbers: Array) -> Predictions:
-    prediction = whole(chunk["prediction"], "prediction", np.dtype(np.int32), int(numbers[0]))
+def _three_columns(chunk: Chunk, target: Array, first: int) -> Predictions:
+    numbers = np.arange(first, first + len(target))
+    prediction = whole(chunk["prediction"], "prediction", np.dtype(np.int32), first)
     check_labels(prediction, numbers, 2**31, "prediction", 0)
     confidence = chunk["confidence"]
     if confidence.dtype not in (np.float32, np.float64):
