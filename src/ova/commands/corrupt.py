@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 SMALL = 64  # pixels up to which the constants for 32 px images are the nearer ones
 
 
-def corrupt(  # noqa: PLR0913, PLR0917 -- the options of the command
+def corrupt(
     source: Annotated[
         str | None,
         typer.Argument(help="A data set (`ova list datasets`) or a folder of images."),
@@ -60,6 +60,8 @@ def corrupt(  # noqa: PLR0913, PLR0917 -- the options of the command
         return
     if source is None or out is None:
         raise BadInput("name a SOURCE and an --out folder, or one image with --preview")
+    if out.is_file():
+        raise BadInput(f"--out {out} is a file; it must be a folder, or a name for a new one")
     chosen, levels = chosen_types(types), chosen_severities(severities)
 
     from ova.corruptions.record import How

@@ -103,13 +103,19 @@ def corrupt(  # noqa: PLR0913 -- everything a result depends on stands here, by 
     check_images(images)
     order = np.arange(len(images)) if ids is None else check_ids(ids, len(images))
     work = Work(
-        np.ascontiguousarray(images),
+        own(images),
         keys(seed, name, severity, order),
         strength(table, name, severity),
         table.size,
         generated_textures() if textures is None else textures,
     )
     return in_shares(corruption.apply, work, cores() if workers is None else workers)
+
+
+def own(images: Images) -> Images:
+    """The images in one block that may be written to: the compiled code knows no other kind."""
+    block = np.ascontiguousarray(images)
+    return block if block.flags.writeable else block.copy()
 
 
 def strength(table: Constants, name: str, severity: int) -> object:

@@ -167,7 +167,7 @@ def frost_all(
 
 def fog(work: Work) -> Images:
     """(x + density plasma) max / (max + density), with plasma from diamonds and squares."""
-    density, decay = work.strength
+    density, decay = map(float, work.strength)
     side = 1 << (max(work.images.shape[1:3]) - 1).bit_length()
     out = np.empty_like(work.images)
     fog_all(work.images, work.keys, np.empty((side, side), np.float32), density, decay, out)
