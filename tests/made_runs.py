@@ -12,11 +12,12 @@ CHARACTER = {  # quality of answers, over-confidence, confidence outside
     "ova": (0.912, 0.01, 0.55),
     "ova-dm": (0.905, -0.015, 0.60),
 }
-TYPES = (
-    "gaussian_noise shot_noise impulse_noise speckle_noise gaussian_blur defocus_blur glass_blur "
-    "motion_blur zoom_blur snow frost fog brightness contrast saturate spatter elastic_transform "
-    "pixelate jpeg_compression"
-).split()
+TYPES = [
+    *("gaussian_noise", "shot_noise", "impulse_noise", "speckle_noise", "gaussian_blur"),
+    *("defocus_blur", "glass_blur", "motion_blur", "zoom_blur", "snow", "frost", "fog"),
+    *("brightness", "contrast", "saturate", "spatter", "elastic_transform", "pixelate"),
+    "jpeg_compression",
+]
 GRID = [i / 100 for i in range(100)] + [i / 1000 for i in range(991, 1000)] + [0.9999, 1.0]
 
 
@@ -234,7 +235,7 @@ def make(
         for seed in range(seeds):
             recipe = {
                 "experiment": experiment,
-                "data": experiment.split("-")[0],
+                "data": experiment.partition("-")[0],
                 "model": "resnet20",
             }
             recipe |= {
@@ -249,6 +250,19 @@ def make(
             write_run(
                 root / experiment / f"{name}-s{seed}", recipe, rows, curves, log_rows(name, seed)
             )
+    trials = [
+        {
+            "formulation": name,
+            "trial": i,
+            "value": None if i == 3 else 1 / (1 + i % 5),
+            "params": {"lr": 0.1 * i},
+        }
+        for name in names
+        for i in range(8)
+    ]
+    (root / experiment / "trials.jsonl").write_text(
+        "".join(json.dumps(row) + "\n" for row in trials)
+    )
     return root / experiment
 
 

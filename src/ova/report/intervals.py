@@ -1,7 +1,7 @@
 """What seeds allow one to say: means with 95 % intervals, differences, and plain verdicts."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import sqrt
 from statistics import fmean, stdev
 from typing import Any
@@ -58,7 +58,11 @@ def estimate(rows: Sequence[Row]) -> Estimate:
     if len(rows) == 1 and "low" in rows[0]:
         row = rows[0]
         return Estimate(row["value"], row["low"], row["high"], 1, "bootstrap")
-    return over_seeds([row["value"] for row in rows])
+    found = over_seeds([row["value"] for row in rows])
+    if found.low is None or found.high is None:
+        return found
+    # Shares and calibration errors lie between 0 and 1, whatever the normal approximation thinks.
+    return replace(found, low=max(0.0, found.low), high=min(1.0, found.high))
 
 
 def estimates(rows: Sequence[Row], labels: Sequence[str]) -> dict[str, Estimate]:

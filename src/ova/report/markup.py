@@ -21,7 +21,7 @@ def el(name: str, *children: Any, **attributes: Any) -> Markup:
     return Markup(f"<{name}{written(attributes)}>{inside}" + ("" if name in VOID else f"</{name}>"))
 
 
-VOID = ("br", "input", "meta", "hr", "circle", "line", "rect")
+VOID = ("br", "input", "meta", "hr")
 
 
 def join(*children: Any) -> Markup:

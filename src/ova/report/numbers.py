@@ -4,12 +4,12 @@ from ova.report.intervals import Estimate
 
 
 def percent(value: float) -> str:
-    """A share in percent.
+    r"""A share in percent.
 
     >>> percent(0.90163)
-    '90.2 %'
+    '90.2\xa0%'
     """
-    return f"{100 * value:.1f} %"
+    return f"{100 * value:.1f}\N{NO-BREAK SPACE}%"
 
 
 def plain(value: float) -> str:

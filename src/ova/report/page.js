@@ -47,6 +47,7 @@
     let side = Math.floor((room - spacing) / columns) - extra;
     side = Math.max(110, Math.min(side, meta.limit || (count === 1 && !spec.concat && !spec.facet ? 1100 : 520)));
     if (meta.square) side = Math.min(side, 300);
+    if (columns === 1 && count > 1 && meta.children) side = Math.min(side, 280);
     const resize = (unit) => {
       for (const part of unit.vconcat || [unit]) {
         part.width = side;
@@ -56,6 +57,13 @@
     if (spec.concat) { spec.columns = columns; spec.concat.forEach(resize); }
     else if (spec.facet) { spec.columns = columns; resize(spec.spec); }
     else resize(spec);
+    if (meta.renderer === "canvas") {
+      // Style sheets do not reach into a canvas: its words are grey enough for light and dark.
+      const grey = "#8a8f98";
+      Object.assign(spec.config.axis, { labelColor: grey, titleColor: grey });
+      Object.assign(spec.config.legend, { labelColor: grey, titleColor: grey });
+      spec.config.header.labelColor = grey;
+    }
     spec.config.legend.columns = Math.max(2, Math.floor(width / 120));
     for (const param of spec.params || []) {
       if (param.name === "threshold") param.value = snap(chart.experiment);

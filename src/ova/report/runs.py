@@ -81,7 +81,7 @@ def one(folder: Path) -> Run:
         measurements=tuple(measurement_rows(folder / "measurements.jsonl")),
         curves=tuple(curve_rows(folder / "curves.json")),
         log=tuple(rows(folder / "log.jsonl", ("epoch",))),
-        trials=tuple(rows(folder / "trials.jsonl", ("trial",))),
+        trials=tuple(trials(folder.parent / "trials.jsonl", recipe.get("formulation"))),
         manifest=manifest,
     )
 
@@ -138,6 +138,12 @@ def rows(path: Path, needed: Sequence[str]) -> list[Row]:
             raise BadInput(f"{path}, line {number} is not JSON: {error}") from None
         found.append(checked(row, needed, f"{path}, line {number}"))
     return found
+
+
+def trials(path: Path, formulation: Any) -> list[Row]:
+    """The trials of a search that the experiment's folder keeps, for one formulation."""
+    found = rows(path, ("trial", "value"))
+    return [row for row in found if row.get("formulation", formulation) == formulation]
 
 
 def checked(row: Any, needed: Sequence[str], where: str) -> Row:

@@ -49,7 +49,7 @@ def experiment(page: Page, name: str, runs: Sequence[Run], old: Sequence[Run] | 
     """Everything about one experiment."""
     page.live[name] = thresholds.table(runs)
     at = next(page.number)
-    parts: list[Any] = [el("h2", name), facts(name, runs), first(runs)]
+    parts: list[Any] = [el("h2", name), facts(name, runs), contents(at, runs), first(runs)]
     parts += [summary.cards(runs), summary.overview(runs)]
     if old is not None:
         parts += [el("h3", "Against the baseline"), comparison.against(runs, old)]
@@ -66,7 +66,7 @@ def experiment(page: Page, name: str, runs: Sequence[Run], old: Sequence[Run] | 
         parts.append(found or missing(figures))
     if printed:
         parts += [el("h3", "Beside the paper"), el("p", note(name)), paper.beside(printed, runs)]
-    parts += [el("h3", "Evidence"), evidence.everything(runs)]
+    parts += [el("h3", "Evidence", id=f"evidence-{at}"), evidence.everything(runs)]
     return el("section", parts, class_="experiment", id=f"experiment-{at}")
 
 
@@ -82,6 +82,18 @@ def facts(name: str, runs: Sequence[Run]) -> Markup:
     if name.endswith("-desk"):
         said.append("shorter training than the paper's, within a desktop's means")
     return el("p", " · ".join(said), class_="facts")
+
+
+def contents(at: int, runs: Sequence[Run]) -> Markup:
+    """Links to the sections of one experiment."""
+    there = [
+        key
+        for key in SECTIONS
+        if key != "space" or any(FIGURES[f].rows(runs) for f in SECTIONS[key][2])
+    ]
+    links = [el("li", el("a", SECTIONS[key][0], href=f"#{key}-{at}")) for key in there]
+    links.append(el("li", el("a", "Evidence", href=f"#evidence-{at}")))
+    return el("nav", el("ul", links, class_="toc"), aria_label="Sections")
 
 
 def first(runs: Sequence[Run]) -> Markup | None:
@@ -108,10 +120,20 @@ def section(
 
 def missing(figures: Sequence[str]) -> Markup:
     """That something is not there, and what would bring it."""
-    needs = "; ".join(
-        dict.fromkeys(f"“{FIGURES[f].title}” needs {FIGURES[f].needs}" for f in figures)
+    titles = ", ".join(f"“{FIGURES[name].title}”" for name in figures)
+    needs = list(dict.fromkeys(FIGURES[name].needs for name in figures))
+    return el(
+        "p",
+        f"Not measured in these runs: {titles}. It takes ",
+        spelt("; ".join(needs)),
+        ".",
+        class_="missing",
     )
-    return el("p", f"Not measured in these runs: {needs}.", class_="missing")
+
+
+def spelt(text: str) -> list[Any]:
+    """Text with its `code` as code."""
+    return [el("code", part) if i % 2 else part for i, part in enumerate(text.split("`"))]
 
 
 def figure(page: Page, experiment: str, name: str, rows: list[Row], runs: Sequence[Run]) -> Markup:
@@ -225,6 +247,8 @@ def wish_cell(run: Row, grid: Sequence[float], wish: float) -> Markup:
     at = thresholds.needed(run, grid, wish)
     if at is None:
         return el("span", "out of reach", class_="quiet")
+    if at == 0:
+        return el("span", el("b", "any"), " ", el("small", "answers everything"))
     return el(
         "span",
         el("b", f"{grid[at]:g}"),

@@ -20,17 +20,12 @@ SPARE = ("#56B4E9", "#8C6BB1", "#B8860B", "#4D9221", "#C51B7D", "#737373", "#359
 RIGHT, WRONG, OUTSIDE = "#8A8F98", "#D55E00", "#56B4E9"
 # A second channel beside colour: broken lines are distributions (they sum to one).
 BROKEN = ("softmax", "dm")
-FONT = (
-    "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', 'Liberation Sans', sans-serif"
-)
+FONT = "-apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', 'Liberation Sans', Arial, sans-serif"
 QUIET = "#8A8F98"
 
-# Outside the axis, so that a printed figure has no rule; the page moves it with its slider.
-THRESHOLD = alt.param(name="threshold", value=-1)
-PARAMS = (
-    alt.param(name="hidden_labels", value=[]),
-    alt.param(name="hidden_seeds", value=[]),
-)
+# What the page sets. The threshold starts outside the axis, so that a printed figure has no rule.
+FILTERS = [alt.param(name=name, value=[]).param for name in ("hidden_labels", "hidden_seeds")]
+THRESHOLD = alt.param(name="threshold", value=-1).param
 SHOWN = "indexof(hidden_labels, datum.label) < 0 && indexof(hidden_seeds, datum.seed) < 0"
 LABEL_SHOWN = "indexof(hidden_labels, datum.label) < 0"
 
@@ -67,11 +62,12 @@ def rule() -> alt.Chart:
     return at.mark_rule(clip=True, color=QUIET, strokeWidth=1.5, strokeDash=[3, 3]).encode(x="at:Q")
 
 
-def colour(labels: Sequence[str], **more: Any) -> alt.Color:
+def colour(labels: Sequence[str], symbol: str = "stroke") -> alt.Color:
     """Colour by label, the same in every chart."""
     table = colours(labels)
     scale = alt.Scale(domain=list(table), range=list(table.values()))
-    return alt.Color("label:N", scale=scale, title=None, **more)
+    legend = alt.Legend(symbolType=symbol, symbolOpacity=1, symbolSize=140)
+    return alt.Color("label:N", scale=scale, title=None, legend=legend)
 
 
 def dash(labels: Sequence[str]) -> alt.StrokeDash:
@@ -95,47 +91,63 @@ def values(rows: Sequence[Row]) -> alt.InlineData:
     return alt.InlineData(values=list(rows))
 
 
-def finish(chart: Any, rows: Sequence[Row], **page: Any) -> Any:
+def finish(chart: Any, rows: Sequence[Row], *, linked: bool = False, **page: Any) -> Any:
     """Give a chart its data and its look, and tell the page what it needs to know to fit it in.
 
-    `cell` is the least width of a panel, `extra` what lies beside each, `margin` beside them all.
+    `linked` charts follow the slider. `cell` is the least width of a panel, `extra` what lies
+    beside each, `margin` beside them all. Attributes are set in place: Altair's own methods would
+    copy the whole chart each time.
     """
-    chart = chart.configure(
-        font=FONT,
-        background="transparent",
-        view=alt.ViewConfig(stroke=None),
-        axis=alt.AxisConfig(
-            grid=True,
-            gridColor=QUIET,
-            gridOpacity=0.18,
-            domainColor=QUIET,
-            domainOpacity=0.5,
-            ticks=False,
-            labelPadding=6,
-            titlePadding=8,
-            labelFontSize=11,
-            titleFontSize=11.5,
-            titleFontWeight="normal",
-            labelColor="#5B616B",
-            titleColor="#5B616B",
-        ),
-        legend=alt.LegendConfig(
-            orient="top",
-            direction="horizontal",
-            labelFontSize=12,
-            symbolStrokeWidth=3,
-            labelColor="#3A3F47",
-            titleColor="#5B616B",
-            offset=4,
-        ),
-        title=alt.TitleConfig(
-            fontSize=12.5, fontWeight=600, anchor="start", color="#23272E", subtitleColor="#5B616B"
-        ),
-        header=alt.HeaderConfig(
-            labelFontSize=12.5, labelFontWeight=600, labelColor="#23272E", labelAnchor="start"
-        ),
-        line=alt.LineConfig(strokeWidth=2),
-    )
-    chart.data = values(rows)  # last: every step above would copy the rows
+    chart.params = [*FILTERS, THRESHOLD] if linked else [*FILTERS]
+    chart.config = CONFIG
     chart.usermeta = page
+    chart.data = values(rows)
     return chart
+
+
+CONFIG = {
+    "font": FONT,
+    "background": "transparent",
+    "view": {"stroke": None},
+    "axis": {
+        "grid": True,
+        "gridColor": QUIET,
+        "gridOpacity": 0.18,
+        "domainColor": QUIET,
+        "domainOpacity": 0.5,
+        "ticks": False,
+        "labelFlush": False,
+        "labelOverlap": "greedy",
+        "labelPadding": 6,
+        "titlePadding": 8,
+        "labelFontSize": 11,
+        "titleFontSize": 11.5,
+        "titleFontWeight": "normal",
+        "labelColor": "#5B616B",
+        "titleColor": "#5B616B",
+    },
+    "legend": {
+        "orient": "top",
+        "direction": "horizontal",
+        "labelFontSize": 12,
+        "symbolStrokeWidth": 3,
+        "labelColor": "#3A3F47",
+        "titleColor": "#5B616B",
+        "titleFontWeight": "normal",
+        "offset": 6,
+    },
+    "title": {
+        "fontSize": 12.5,
+        "fontWeight": 600,
+        "anchor": "start",
+        "color": "#23272E",
+        "subtitleColor": "#5B616B",
+    },
+    "header": {
+        "labelFontSize": 12.5,
+        "labelFontWeight": 600,
+        "labelColor": "#23272E",
+        "labelAnchor": "start",
+    },
+    "line": {"strokeWidth": 2},
+}

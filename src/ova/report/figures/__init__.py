@@ -86,14 +86,14 @@ FIGURES = {
     "heatmap-ece": Figure(
         "Where its confidence breaks",
         "ECE for each type of shift and severity, mean over seeds. Brighter is worse.",
-        "the ECE of `shift/<type>/<severity>` sets",
+        "accuracy and ECE of `shift/<type>/<severity>` sets",
         heatmap.ece_rows,
         heatmap.draw_ece,
     ),
     "heatmap-accuracy": Figure(
         "Where its answers break",
         "Accuracy for each type of shift and severity, mean over seeds. Darker is worse.",
-        "the accuracy of `shift/<type>/<severity>` sets",
+        "accuracy and ECE of `shift/<type>/<severity>` sets",
         heatmap.accuracy_rows,
         heatmap.draw_accuracy,
     ),
@@ -138,7 +138,7 @@ FIGURES = {
     ),
     "landscape": Figure(
         "Confidence over the plane",
-        "Bright is confident; below the threshold the map fades. A classifier that knows what it "
+        "Bright is confident; what lies below the threshold is grey. A classifier that knows what it "
         "does not know is dark far away from its training data.",
         "a `landscape` curve, which only problems in the plane have",
         landscape.rows,

@@ -6,7 +6,7 @@ import altair as alt
 
 from ova.report.runs import Run
 from ova.report.select import curves, unfold
-from ova.report.theme import LABEL_SHOWN, LATER, PARAMS, QUIET, Row, children, finish, present
+from ova.report.theme import LABEL_SHOWN, LATER, QUIET, Row, children, finish, present
 
 MOST = 400  # points per formulation
 
@@ -49,6 +49,5 @@ def draw(rows: Sequence[Row], labels: Sequence[str]) -> alt.FacetChart:
         .properties(width=210, height=210)
         .facet(alt.Facet("label:N", title=None, sort=present(rows, labels)), columns=4)
         .resolve_scale(x="independent", y="independent")
-        .add_params(*PARAMS)
     )
     return finish(chart, rows, cell=180, extra=46, square=True, children=children(rows, labels))

@@ -8,7 +8,7 @@ import altair as alt
 from ova.report.figures.severity import NAMES
 from ova.report.runs import Run
 from ova.report.select import shifts
-from ova.report.theme import LATER, PARAMS, SHOWN, Row, children, finish, present
+from ova.report.theme import LATER, SHOWN, Row, children, finish, present
 
 SCHEME = {"accuracy": "viridis", "ece": "magma"}
 
@@ -51,7 +51,6 @@ def draw(metric: str, rows: Sequence[Row], labels: Sequence[str]) -> alt.FacetCh
         alt.layer(cells, text, data=LATER)
         .properties(width=150, height=height)
         .facet(alt.Facet("label:N", title=None, sort=present(rows, labels)), columns=4)
-        .add_params(*PARAMS)
     )
     return finish(chart, rows, cell=150, extra=30, margin=120, children=children(rows, labels))
 

@@ -8,10 +8,8 @@ from ova.report.runs import Run
 from ova.report.select import points
 from ova.report.theme import (
     OUTSIDE,
-    PARAMS,
     RIGHT,
     SHOWN,
-    THRESHOLD,
     WRONG,
     Row,
     finish,
@@ -33,10 +31,9 @@ def draw(rows: Sequence[Row], labels: Sequence[str]) -> alt.ConcatChart:
     names = list(dict.fromkeys(row["dataset"] for row in rows))
     places = [(label, name) for name in names for label in present(rows, labels)]
     charts = [panel(label, name) for label, name in places]
-    chart = alt.concat(*charts, columns=4, spacing=24).add_params(*PARAMS, THRESHOLD)
-    return finish(
-        chart, rows, cell=200, extra=48, children=[{"label": label} for label, _ in places]
-    )
+    chart = alt.concat(*charts, columns=4, spacing=24)
+    panels = [{"label": label} for label, _ in places]
+    return finish(chart, rows, linked=True, cell=170, extra=62, children=panels)
 
 
 def panel(label: str, name: str) -> alt.LayerChart:
@@ -51,7 +48,10 @@ def panel(label: str, name: str) -> alt.LayerChart:
         .transform_calculate(share="datum.all ? datum.count / datum.all : 0")
     )
     scale = alt.Scale(domain=list(SETS), range=list(SETS.values()))
-    what = alt.Color("set:N", title=None, scale=scale, sort=list(SETS))
+    names = alt.Legend(
+        labelExpr="datum.label == 'outside' ? 'unknown' : datum.label", symbolOpacity=1
+    )
+    what = alt.Color("set:N", title=None, scale=scale, sort=list(SETS), legend=names)
     bars = base.mark_bar(opacity=0.45, strokeWidth=0).encode(
         x=alt.X(
             "lower:Q",

@@ -6,10 +6,10 @@ import altair as alt
 
 from ova.report.runs import Run
 from ova.report.select import curves
-from ova.report.theme import LABEL_SHOWN, LATER, PARAMS, THRESHOLD, Row, children, finish, present
+from ova.report.theme import LABEL_SHOWN, LATER, Row, children, finish, present
 
 MOST = 100  # cells along a side
-OVERLAP = 1.06  # neighbouring cells overlap a little, so that no seams shine through
+OVERLAP = 1.5  # cells overlap by a pixel or so, so that no seams shine through
 
 
 def rows(runs: Sequence[Run]) -> list[Row]:
@@ -47,44 +47,42 @@ def spacing(axis: Sequence[float]) -> float:
 
 def draw(rows: Sequence[Row], labels: Sequence[str]) -> alt.FacetChart:
     """One map per label; where the confidence is below the slider's threshold it is grey."""
-    width = OVERLAP * spacing([row["x"] for row in rows])
-    height = OVERLAP * spacing([row["y"] for row in rows])
-    base = alt.Chart().transform_filter(LABEL_SHOWN)
-    base = base.transform_calculate(right=f"datum.x + {width}", top=f"datum.y + {height}")
-    legend = alt.Legend(title="confidence", gradientLength=160)
-    answered = base.transform_filter("datum.confidence >= threshold")
-    refused = base.transform_filter("datum.confidence < threshold")
-    answered = cell(answered).encode(color=shade("viridis", [0, 1], legend))
-    refused = cell(refused).encode(color=shade("greys", [1.6, -0.4], None))
     facet = alt.Facet("label:N", title=None, sort=present(rows, labels))
-    chart = (
-        alt.layer(answered, refused, data=LATER)
-        .resolve_scale(color="independent")
-        .properties(width=210, height=210)
-        .facet(facet, columns=4)
-        .add_params(*PARAMS, THRESHOLD)
+    cells = (
+        alt.Chart(LATER)
+        .transform_filter(LABEL_SHOWN)
+        .mark_rect(strokeWidth=0, clip=True)
+        .encode(
+            color=alt.condition("datum.confidence >= threshold", SHADE, alt.value(alt.expr(GREY))),
+            tooltip=[
+                alt.Tooltip("label:N", title="formulation"),
+                alt.Tooltip("x:Q"),
+                alt.Tooltip("y:Q"),
+                alt.Tooltip("confidence:Q", format=".3f"),
+            ],
+        )
     )
-    page = {"cell": 190, "extra": 22, "margin": 40, "square": True, "renderer": "canvas"}
-    return finish(chart, rows, **page, children=children(rows, labels))
+    for name in ("x", "y"):
+        cells = along(cells, name, [row[name] for row in rows])
+    chart = cells.properties(width=210, height=210).facet(facet, columns=4)
+    page = {"cell": 180, "extra": 30, "margin": 40, "square": True, "renderer": "canvas"}
+    return finish(chart, rows, linked=True, **page, children=children(rows, labels))
 
 
-def cell(base: alt.Chart) -> alt.Chart:
-    """A cell of the map with its exact value."""
-    axis = alt.Axis(grid=False)
-    return base.mark_rect(strokeWidth=0).encode(
-        x=alt.X("x:Q", title=None, axis=axis, scale=alt.Scale(nice=False, zero=False)),
-        x2="right:Q",
-        y=alt.Y("y:Q", title=None, axis=axis, scale=alt.Scale(nice=False, zero=False)),
-        y2="top:Q",
-        tooltip=[
-            alt.Tooltip("label:N", title="formulation"),
-            alt.Tooltip("x:Q"),
-            alt.Tooltip("y:Q"),
-            alt.Tooltip("confidence:Q", format=".3f"),
-        ],
-    )
+SHADE = alt.Color(
+    "confidence:Q",
+    scale=alt.Scale(scheme="viridis", domain=[0, 1]),
+    legend=alt.Legend(title="confidence", gradientLength=160),
+)
+GREY = "'hsl(215, 5%, ' + round(34 + 40 * datum.confidence) + '%)'"
 
 
-def shade(scheme: str, domain: list[float], legend: alt.Legend | None) -> alt.Color:
-    """Confidence as a shade."""
-    return alt.Color("confidence:Q", scale=alt.Scale(scheme=scheme, domain=domain), legend=legend)  # type: ignore[arg-type]
+def along(chart: alt.Chart, name: str, axis: Sequence[float]) -> alt.Chart:
+    """Place the cells along one axis."""
+    low, high, side = min(axis), max(axis), spacing(axis)
+    chart = chart.transform_calculate(**{f"{name}2": f"datum.{name} + {OVERLAP * side}"})
+    scale = alt.Scale(domain=[low, high + side], nice=False)
+    options = {"title": None, "axis": alt.Axis(grid=False, tickCount=4), "scale": scale}
+    if name == "x":
+        return chart.encode(x=alt.X("x:Q", **options), x2="x2:Q")
+    return chart.encode(y=alt.Y("y:Q", **options), y2="y2:Q")

@@ -7,7 +7,7 @@ import altair as alt
 from ova.report.figures.severity import AXIS, NAMES
 from ova.report.runs import Run
 from ova.report.select import shifts
-from ova.report.theme import PARAMS, SHOWN, Row, colour, dash, finish
+from ova.report.theme import SHOWN, Row, colour, dash, finish
 
 
 def rows(runs: Sequence[Run]) -> list[Row]:
@@ -27,8 +27,8 @@ def draw(rows: Sequence[Row], labels: Sequence[str]) -> alt.ConcatChart:
     """Lines of means over seeds, with the range of the seeds as a whisker."""
     metrics = [m for m in NAMES if any(row["metric"] == m for row in rows)]
     charts = [panel(m, labels) for m in metrics]
-    chart = alt.concat(*charts, columns=2, spacing=30).add_params(*PARAMS)
-    return finish(chart, rows, cell=340, extra=60)
+    chart = alt.concat(*charts, columns=2, spacing=30)
+    return finish(chart, rows, cell=340, extra=64)
 
 
 def panel(metric: str, labels: Sequence[str]) -> alt.LayerChart:

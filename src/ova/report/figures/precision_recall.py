@@ -6,7 +6,7 @@ import altair as alt
 
 from ova.report.runs import Run
 from ova.report.select import curves, unfold
-from ova.report.theme import PARAMS, SHOWN, Row, colour, dash, finish, share
+from ova.report.theme import SHOWN, Row, colour, dash, finish, share
 from ova.report.thinning import thinned
 
 
@@ -25,8 +25,8 @@ def draw(rows: Sequence[Row], labels: Sequence[str]) -> alt.ConcatChart:
     """One panel per OOD set, the curves of every seed."""
     names = list(dict.fromkeys(row["dataset"] for row in rows))
     charts = [panel(labels, name) for name in names]
-    chart = alt.concat(*charts, columns=3, spacing=30).add_params(*PARAMS)
-    return finish(chart, rows, cell=250, extra=56, columns=3, limit=360)
+    chart = alt.concat(*charts, columns=3, spacing=30)
+    return finish(chart, rows, cell=250, extra=62, columns=3, limit=360)
 
 
 def panel(labels: Sequence[str], name: str) -> alt.Chart:

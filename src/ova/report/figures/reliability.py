@@ -7,7 +7,7 @@ import altair as alt
 
 from ova.report.runs import Run
 from ova.report.select import points, values
-from ova.report.theme import PARAMS, QUIET, SHOWN, THRESHOLD, Row, colours, finish, present, rule
+from ova.report.theme import QUIET, SHOWN, Row, colours, finish, present, rule
 from ova.report.theme import values as data
 
 
@@ -49,10 +49,9 @@ def draw(rows: Sequence[Row], labels: Sequence[str]) -> alt.ConcatChart:
     labels = present(rows, labels)
     errors = {label: ece_of(rows, label) for label in labels}
     charts = [one(label, paint[label], errors[label]) for label in labels]
-    chart = alt.concat(*charts, columns=4, spacing=26).add_params(*PARAMS, THRESHOLD)
-    return finish(
-        chart, rows, cell=190, extra=48, children=[{"label": k, "ece": errors[k]} for k in labels]
-    )
+    chart = alt.concat(*charts, columns=4, spacing=26)
+    panels = [{"label": label, "ece": errors[label]} for label in labels]
+    return finish(chart, rows, linked=True, cell=170, extra=62, children=panels)
 
 
 def ece_of(rows: Sequence[Row], label: str) -> dict[str, float]:

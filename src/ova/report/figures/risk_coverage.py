@@ -6,7 +6,7 @@ import altair as alt
 
 from ova.report.runs import Run
 from ova.report.select import curves, unfold
-from ova.report.theme import LATER, PARAMS, SHOWN, Row, colour, dash, finish
+from ova.report.theme import LATER, SHOWN, Row, colour, dash, finish
 from ova.report.thinning import thinned
 
 LEAST = 0.05
@@ -29,7 +29,12 @@ def draw(rows: Sequence[Row], labels: Sequence[str]) -> alt.Chart:
     """One line per seed; lower is better everywhere."""
     line = alt.Chart(LATER).transform_filter(SHOWN).mark_line(strokeWidth=1.6, opacity=0.85)
     line = line.encode(
-        x=alt.X("coverage:Q", title="share answered", scale=alt.Scale(domain=[0, 1])),
+        x=alt.X(
+            "coverage:Q",
+            title="share answered",
+            axis=alt.Axis(tickCount=10),
+            scale=alt.Scale(domain=[0, 1]),
+        ),
         y=alt.Y("risk:Q", title="errors among the answered"),
         detail="seed:N",
         order="coverage:Q",
@@ -40,6 +45,4 @@ def draw(rows: Sequence[Row], labels: Sequence[str]) -> alt.Chart:
             alt.Tooltip("seed:N"),
         ],
     )
-    return finish(
-        line.properties(width=640, height=260).add_params(*PARAMS), rows, cell=300, extra=60
-    )
+    return finish(line.properties(width=640, height=260), rows, cell=300, extra=70)

@@ -5,18 +5,19 @@ from collections.abc import Sequence
 import altair as alt
 
 from ova.report.runs import Run
-from ova.report.theme import LABEL_SHOWN, LATER, PARAMS, Row, colour, finish
+from ova.report.theme import LABEL_SHOWN, LATER, Row, colour, finish
 
 
 def rows(runs: Sequence[Run]) -> list[Row]:
     """The trials of each label with the best validation loss up to each of them."""
     found: list[Row] = []
-    for run in runs:
+    searches = {run.recipe.get("formulation", run.label): run.trials for run in runs}
+    for label, trials in searches.items():
         best = float("inf")
-        for trial in run.trials:
+        for trial in trials:
             value = trial.get("value")
             best = min(best, value) if isinstance(value, int | float) else best
-            head = {"label": run.label, "trial": trial["trial"], "value": value}
+            head = {"label": label, "trial": trial["trial"], "value": value}
             found.append(head | {"best": best if best < float("inf") else None} | settings(trial))
     return found
 
@@ -47,5 +48,5 @@ def draw(rows: Sequence[Row], labels: Sequence[str]) -> alt.LayerChart:
         ],
     )
     line = base.mark_line(interpolate="step-after").encode(x=x, y="best:Q", color=colour(labels))
-    chart = alt.layer(line, dots).properties(width=640, height=240).add_params(*PARAMS)
-    return finish(chart, rows, cell=300, extra=60)
+    chart = alt.layer(line, dots).properties(width=640, height=240)
+    return finish(chart, rows, cell=300, extra=70)

@@ -6,7 +6,7 @@ import altair as alt
 
 from ova.report.runs import Run
 from ova.report.select import shifts
-from ova.report.theme import PARAMS, SHOWN, Row, colour, finish, present
+from ova.report.theme import SHOWN, Row, colour, finish, present
 
 NAMES = {"accuracy": "accuracy", "ece": "ECE"}
 AXIS = alt.Axis(labelAngle=0, labelExpr="datum.value == 0 ? 'test' : datum.label")
@@ -21,8 +21,8 @@ def draw(rows: Sequence[Row], labels: Sequence[str]) -> alt.ConcatChart:
     """Boxes side by side: median, quartiles and extremes over the types of shift and seeds."""
     metrics = [m for m in NAMES if any(row["metric"] == m for row in rows)]
     charts = [panel(m, labels, present(rows, labels)) for m in metrics]
-    chart = alt.concat(*charts, columns=2, spacing=30).add_params(*PARAMS)
-    return finish(chart, rows, cell=340, extra=60)
+    chart = alt.concat(*charts, columns=2, spacing=30)
+    return finish(chart, rows, cell=340, extra=64)
 
 
 def panel(metric: str, labels: Sequence[str], shown: Sequence[str]) -> alt.Chart:
@@ -35,5 +35,5 @@ def panel(metric: str, labels: Sequence[str], shown: Sequence[str]) -> alt.Chart
         x=alt.X("severity:O", title="severity of the shift", axis=AXIS),
         xOffset=alt.XOffset("label:N", sort=list(shown)),
         y=alt.Y("value:Q", title=NAMES[metric], scale=alt.Scale(zero=metric == "ece")),
-        color=colour(labels),
+        color=colour(labels, "square"),
     ).properties(width=400, height=260)

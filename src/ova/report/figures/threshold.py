@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import altair as alt
 
-from ova.report.theme import PARAMS, SHOWN, THRESHOLD, Row, colour, dash, finish, rule
+from ova.report.theme import SHOWN, Row, colour, dash, finish, rule
 from ova.report.thresholds import rows
 
 __all__ = ["draw", "rows"]
@@ -14,8 +14,8 @@ def draw(rows: Sequence[Row], labels: Sequence[str]) -> alt.ConcatChart:
     """One column per set: the test set alone, and mixed with each OOD set, whose answers are wrong."""
     sets = list(dict.fromkeys(row["dataset"] for row in rows))
     charts = [column(labels, name) for name in sets]
-    chart = alt.concat(*charts, columns=3, spacing=26).add_params(*PARAMS, THRESHOLD)
-    return finish(chart, rows, cell=250, extra=56, columns=3)
+    chart = alt.concat(*charts, columns=3, spacing=26)
+    return finish(chart, rows, linked=True, cell=250, extra=62, columns=3)
 
 
 def column(labels: Sequence[str], name: str) -> alt.VConcatChart:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import altair as alt
 
 from ova.report.runs import Run
-from ova.report.theme import PARAMS, SHOWN, Row, colour, finish
+from ova.report.theme import SHOWN, Row, colour, finish
 
 SETS = {"training": "", "validation": "validation_"}
 MOST = 200  # epochs drawn; of longer runs every k-th, and the last
@@ -40,8 +40,8 @@ def draw(rows: Sequence[Row], labels: Sequence[str]) -> alt.ConcatChart:
     """Means over seeds; whole lines are validation, dotted ones training."""
     metrics = list(dict.fromkeys(row["metric"] for row in rows))
     charts = [panel(m, labels) for m in metrics]
-    chart = alt.concat(*charts, columns=2, spacing=30).add_params(*PARAMS)
-    return finish(chart, rows, cell=340, extra=60)
+    chart = alt.concat(*charts, columns=2, spacing=30)
+    return finish(chart, rows, cell=340, extra=64)
 
 
 def panel(metric: str, labels: Sequence[str]) -> alt.Chart:
