@@ -29,9 +29,14 @@ def build(recipe: Recipe, task: Task) -> Classifier:
     """The recipe's network with the first weights that its seed decides."""
     torch.manual_seed(recipe.seed)
     backbone = model(recipe.model)(task.shape, recipe.dropout)
-    form = pick(FORMULATIONS, recipe.formulation, "formulation")
-    net = Classifier(backbone, form.head(backbone.features, len(task.classes)))
-    if len(task.shape) == 3:  # images: convolutions run faster with the channels last
+    return assemble(backbone, recipe.formulation, len(task.classes), images=len(task.shape) == 3)
+
+
+def assemble(backbone: Backbone, formulation: str, classes: int, images: bool) -> Classifier:
+    """The backbone with the head of a formulation on top."""
+    form = pick(FORMULATIONS, formulation, "formulation")
+    net = Classifier(backbone, form.head(backbone.features, classes))
+    if images:  # convolutions run faster with the channels last
         net = net.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     return net
 

@@ -8,8 +8,11 @@ from ova.commands.catalogue import catalogue
 from ova.commands.corrupt import corrupt
 from ova.commands.data import data
 from ova.commands.evaluate import SeveralFiles, evaluate
+from ova.commands.export import export
+from ova.commands.predict import predict
 from ova.commands.report import report
 from ova.commands.run import run
+from ova.commands.train import train
 from ova.errors import BadInput
 
 app = typer.Typer(
@@ -26,6 +29,9 @@ COMMANDS = {
     "run": run,
     "report": report,
     "evaluate": evaluate,
+    "train": train,
+    "predict": predict,
+    "export": export,
     "list": catalogue,
     "data": data,
     "corrupt": corrupt,

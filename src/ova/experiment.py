@@ -2,8 +2,9 @@
 
 import fcntl
 import json
+import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import lru_cache, partial
@@ -65,8 +66,15 @@ def load_task(data: str, data_dir: Path | None) -> Task:
 
 
 def carry_out(fabric: Fabric, recipe: Recipe, place: Place, machine: Machine) -> Iterator[Event]:
+    """Carry out a recipe whose data set has a name."""
+    make = partial(load_task, recipe.data, place.data_dir)
+    return stages(fabric, recipe, place.folder(recipe), machine, make)
+
+
+def stages(
+    fabric: Fabric, recipe: Recipe, folder: Path, machine: Machine, make: Callable[[], Task]
+) -> Iterator[Event]:
     """Train, predict and measure what is not there yet, yielding what happens."""
-    folder = place.folder(recipe)
     with locked(folder) if fabric.global_rank == 0 else nothing():
         if fabric.global_rank == 0:
             claim(folder, recipe)
@@ -75,7 +83,7 @@ def carry_out(fabric: Fabric, recipe: Recipe, place: Place, machine: Machine) ->
             yield Stage("complete")
             return
         yield Stage("data")
-        task = load_task(recipe.data, place.data_dir)
+        task = make()
         record = begin(folder, recipe, task, fabric)
         if not (folder / MODEL).exists():
             yield from timed(fit(fabric, task, recipe, folder, machine), "training", record)
@@ -137,16 +145,26 @@ def strangers(folder: Path) -> list[Path]:
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Hold the folder alone; a second run of the same recipe at the same time is refused."""
+def locked(folder: Path, wait: bool = False) -> Iterator[None]:
+    """Hold the folder alone; a second run of the same recipe at the same time is refused, or waits."""
     folder.mkdir(parents=True, exist_ok=True)
-    with (folder / LOCK).open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise BadInput(f"another process is working in {folder}; wait for it to end") from None
-        yield
-    (folder / LOCK).unlink(missing_ok=True)
+    path = folder / LOCK
+    while True:
+        with path.open("w") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+            except BlockingIOError:
+                raise BadInput(
+                    f"another process is working in {folder}; wait for it to end"
+                ) from None
+            # Who had it before may have removed the file that is now locked.
+            if not path.exists() or not os.path.samestat(os.fstat(file.fileno()), path.stat()):
+                continue
+            try:
+                yield
+            finally:
+                path.unlink(missing_ok=True)
+            return
 
 
 @contextmanager
@@ -216,7 +234,7 @@ def measure(speaker: Speaker, recipe: Recipe, folder: Path) -> None:
     sets = {name: partial(read, predictions_path(folder, name)) for name in names}
     rows, curves = evaluate(sets)
     more, pictures = embedding_rows(speaker.net, speaker.task)
-    if speaker.task.shape == (2,):
+    if recipe.data == "toy":
         pictures.append(landscape(speaker.net, speaker.form))
     write_json(folder / CURVES, [*curves, *pictures], indent=None)
     write_lines(folder / MEASUREMENTS, [*rows, *more])

@@ -15,6 +15,7 @@ from ova.formulations import FORMULATIONS
 from ova.models import MODELS, model
 from ova.tables import pick
 
+OWN = "own"  # data that no table knows: the user's, read by `ova train`
 OPTIMISERS = ("sgd", "adam", "adamw")
 SCHEDULES = ("constant", "linear", "cosine", "steps")
 
@@ -36,7 +37,7 @@ class Recipe:
     """One training run and its evaluation; two equal recipes give equal measurements."""
 
     experiment: str = field(metadata={"meaning": "the experiment that the run belongs to"})
-    data: str = choice(MISSING, DATASETS, "data set")
+    data: str = choice(MISSING, (*DATASETS, OWN), "data set")
     model: str = choice(MISSING, MODELS, "backbone", lookup=model)
     formulation: str = choice(MISSING, FORMULATIONS, "head, link and loss")
     seed: int = number(0, 0, 2**31 - 1, "decides the first weights, the order and the noise")
@@ -58,6 +59,7 @@ class Recipe:
     dropout: float = number(0.0, 0, 0.99, "dropout of the backbone")
     ema: float = number(0.0, 0, 0.999999, "decay of averaged weights; 0: no averaging")
     keep: str = choice("last", ("last", "best"), "which epoch predicts; best by validation loss")
+    patience: int = number(0, 0, 100_000, "epochs without a better validation loss; 0: never stop")
     precision: str = choice(
         "32-true", ("32-true", "bf16-mixed", "16-mixed", "64-true"), "arithmetic of the run"
     )

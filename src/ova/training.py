@@ -108,10 +108,20 @@ def fit(
     run = prepare(fabric, task, recipe, folder, machine)
     per_epoch = -(-len(task.train) // recipe.batch_size)
     total = min(recipe.steps or inf, recipe.epochs * per_epoch)
-    while run.step < total and run.epoch < recipe.epochs:
+    while run.step < total and run.epoch < recipe.epochs and not tired(run.log, recipe.patience):
         yield from epoch(fabric, run, task, recipe, (per_epoch, int(total)), machine)
         store(fabric, run, recipe, folder)
     finish(fabric, run, recipe, folder)
+
+
+def tired(log: Sequence[dict[str, Any]], patience: int) -> bool:
+    """Whether the last `patience` epochs brought no better validation loss; the log knows it all.
+
+    >>> tired([{"validation_loss": loss} for loss in (0.9, 0.5, 0.6, 0.7)], patience=2)
+    True
+    """
+    losses = [row["validation_loss"] for row in log]
+    return bool(patience and losses) and len(losses) - 1 - losses.index(min(losses)) >= patience
 
 
 def prepare(fabric: Fabric, task: Task, recipe: Recipe, folder: Path, machine: Machine) -> Run:
@@ -172,7 +182,7 @@ def epoch(
         x = task.augment(x, noise)  # noqa: PLW2901
         descend(fabric, run, task, form, (x, y), (scale, machine.device_batch, tally))
         if recipe.clip:
-            fabric.clip_gradients(run.wrapped, run.rule, max_norm=recipe.clip)  # type: ignore[arg-type]
+            fabric.clip_gradients(run.wrapped, run.rule, max_norm=recipe.clip)
         run.rule.step()
         for p in run.weights:
             p.grad = None

@@ -18,13 +18,13 @@ def normalise(mean: Sequence[float], std: Sequence[float]) -> Callable[[Tensor],
     return prepare
 
 
-def pad_crop_flip(x: Tensor, generator: torch.Generator, pad: int = 4) -> Tensor:
-    """Each image padded with black, cropped at a random place and mirrored half of the time."""
+def pad_crop_flip(x: Tensor, generator: torch.Generator, pad: int = 4, flip: bool = True) -> Tensor:
+    """Each image padded with black, cropped at a random place and, with `flip`, mirrored at random."""
     n, c, h, w = x.shape
     top, left = torch.randint(
         0, 2 * pad + 1, (2, n, 1), generator=generator, device=generator.device
     )
-    mirror = torch.randint(0, 2, (n, 1), generator=generator, device=generator.device)
+    mirror = torch.randint(0, 1 + flip, (n, 1), generator=generator, device=generator.device)
     column = torch.arange(w, device=generator.device)
     rows = top + torch.arange(h, device=generator.device)
     columns = left + torch.where(mirror == 1, w - 1 - column, column)

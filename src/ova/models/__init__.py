@@ -5,8 +5,10 @@ from collections.abc import Callable, Mapping
 from ova.models.backbone import Backbone
 from ova.models.bert import bert_mini
 from ova.models.convnet import convnet
-from ova.models.mlp import mlp
+from ova.models.mlp import mlp, table_mlp
+from ova.models.pretrained import encoder, is_folder
 from ova.models.resnet import resnet20, resnet50
+from ova.models.text_cnn import text_cnn
 from ova.models.wide_resnet import parse, wide_resnet
 from ova.tables import pick
 
@@ -14,17 +16,21 @@ Build = Callable[[tuple[int, ...], float], Backbone]
 
 MODELS: Mapping[str, Build] = {
     "mlp": mlp,
+    "mlp-256": table_mlp,
     "convnet": convnet,
     "resnet20": resnet20,
     "wrn-16-2": wide_resnet(16, 2),
     "wrn-28-10": wide_resnet(28, 10),
     "resnet50": resnet50,
+    "text-cnn": text_cnn,
     "bert-mini": bert_mini,
 }
 
 
 def model(name: str) -> Build:
-    """The model of that name; besides the table every wide residual network, `wrn-<depth>-<width>`.
+    """The model of that name; besides the table every wide residual network, `wrn-<depth>-<width>`,
+    and every encoder in a folder of transformers, `folder:PATH`, or `frozen:PATH` to leave its
+    weights as they are.
 
     >>> model("wrn-10-1")((3, 32, 32), 0.0).features
     64
@@ -32,4 +38,6 @@ def model(name: str) -> Build:
     depth_width = parse(name)
     if name not in MODELS and depth_width:
         return wide_resnet(*depth_width)
+    if is_folder(name):
+        return encoder(name)
     return pick(MODELS, name, "model")

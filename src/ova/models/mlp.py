@@ -6,6 +6,7 @@ from ova.errors import BadInput
 from ova.models.backbone import Backbone
 
 WIDTH = 16
+TABLE_WIDTH = 256
 
 
 def mlp(shape: tuple[int, ...], dropout: float = 0.0) -> Backbone:
@@ -21,3 +22,12 @@ def mlp(shape: tuple[int, ...], dropout: float = 0.0) -> Backbone:
         nn.Dropout(dropout),
     ]
     return Backbone(nn.Sequential(*layers), WIDTH)
+
+
+def table_mlp(shape: tuple[int, ...], dropout: float = 0.0) -> Backbone:
+    """D-256-256 for standardised tables: wide enough that a table, not the network, is the limit."""
+    if len(shape) != 1:
+        raise BadInput(f"mlp-256 takes vectors, shape (D,), not inputs of shape {shape}")
+    sizes = ((shape[0], TABLE_WIDTH), (TABLE_WIDTH, TABLE_WIDTH))
+    layers = [part for a, b in sizes for part in (nn.Linear(a, b), nn.ReLU(), nn.Dropout(dropout))]
+    return Backbone(nn.Sequential(*layers), TABLE_WIDTH)

@@ -1,0 +1,1 @@
+"""A classifier from the user's own data: read, train, promise, predict, export."""

@@ -1,0 +1,101 @@
+"""From gathered data to a model folder: the stages of every run, then the threshold and the page."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from lightning_fabric import Fabric
+
+from ova.data.task import Task
+from ova.engine import Machine
+from ova.errors import BadInput
+from ova.experiment import MANIFEST, RECIPE, Event, Stage, predictions_path, stages
+from ova.own import folder as model_folder
+from ova.own.gathering import Gathered
+from ova.predictions import Predictions, read
+from ova.report.page import write_report
+from ova.threshold import Threshold, fit_threshold
+from ova.training import BEST, CHECKPOINT, trained
+
+RUN, REPORT = "run", "report.html"
+TARGETS = (0.99, 0.98, 0.95, 0.9, 0.8)  # accuracies that are tried when the user asks for none
+WORTH = 0.5  # share of the inputs that should be answered
+COVERAGE = 0.95  # promised when no accuracy can be
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the user wants promised."""
+
+    accuracy: float | None = None
+    coverage: float | None = None
+    confidence: float = 0.95
+
+    @property
+    def said(self) -> bool:
+        """Whether the user asked for anything."""
+        return self.accuracy is not None or self.coverage is not None
+
+
+def train(
+    fabric: Fabric, gathered: Gathered, out: Path, machine: Machine, wanted: Wanted
+) -> Iterator[Event]:
+    """Train, or go on training, then fit the threshold and write the model and its report."""
+    run = out / RUN
+    fits(out, gathered.task)
+    yield from stages(fabric, gathered.recipe, run, machine, lambda: gathered.task)
+    yield Stage("threshold")
+    threshold = choose(run, wanted)
+    yield Stage("report")
+    write_report([run], out / REPORT)
+    net = trained(gathered.task, gathered.recipe, run)
+    manifest = json.loads((run / MANIFEST).read_text("utf-8"))
+    model_folder.save(out, gathered, net, threshold, manifest)
+    for name in (CHECKPOINT, BEST):  # the way there is of no more use
+        (run / name).unlink(missing_ok=True)
+
+
+def fits(out: Path, task: Task) -> None:
+    """Refuse a folder that holds something else, or a run on other data."""
+    run = out / RUN
+    if out.exists() and not (run / RECIPE).exists() and any(out.iterdir()):
+        raise BadInput(f"{out} is not empty and not a model of ours; name another --out")
+    if (run / MANIFEST).exists():
+        try:
+            before = json.loads((run / MANIFEST).read_text("utf-8"))["data"]
+        except (ValueError, KeyError) as error:
+            raise BadInput(f"{run / MANIFEST} is damaged: {error}") from None
+        if before != dict(task.sources):
+            raise BadInput(f"{out} was trained on other data; name another --out")
+
+
+def choose(run: Path, wanted: Wanted) -> Threshold:
+    """The threshold that keeps what is wanted, fitted on rows that nothing else has seen.
+
+    Without a wish the accuracy to promise is chosen on the validation rows, so that the promise,
+    fitted on the calibration rows, holds at its full confidence.
+    """
+    rows = read(predictions_path(run, "calibration"), probs=False)
+    if wanted.said:
+        return fit_threshold(rows, wanted.accuracy, wanted.confidence, coverage=wanted.coverage)
+    seen = read(predictions_path(run, "validation"), probs=False)
+    found = fit_threshold(rows, target(seen, len(rows)), wanted.confidence)
+    if found.promised:
+        return found
+    return fit_threshold(rows, None, wanted.confidence, coverage=COVERAGE)
+
+
+def target(seen: Predictions, n: int) -> float:
+    """The highest accuracy that lets enough be answered, by the share that these rows allow.
+
+    The rows are repeated until there are as many as the promise will rest on.
+    """
+    repeats = max(1, round(n / len(seen)))
+    index = [row for row in range(len(seen)) for _ in range(repeats)]
+    many = seen.take(index)
+    found = [fit_threshold(many, accuracy) for accuracy in TARGETS]
+    for accuracy, threshold in zip(TARGETS, found, strict=True):
+        if threshold.answered >= WORTH:
+            return accuracy
+    return max(zip(found, TARGETS, strict=True), key=lambda pair: pair[0].answered)[1]
