@@ -1,5 +1,6 @@
 """Data sets of the Hugging Face hub, as Arrow tables with their images still encoded."""
 
+import hashlib
 import os
 import socket
 from collections.abc import Iterator
@@ -72,6 +73,8 @@ def hub_table(hub: Hub) -> tuple[Any, dict[str, str]]:
     found = hub_dataset(hub)
     files = [Path(entry["filename"]) for entry in found.cache_files]
     sources = {f"{hub.path}/{hub.split}/{file.name}": sha256(file) for file in files}
+    if not sources:  # held in memory: then its fingerprint has to tell it from others
+        sources = {str(hub): hashlib.sha256(found._fingerprint.encode()).hexdigest()}
     return found.with_format("arrow")[:], sources
 
 

@@ -1,5 +1,8 @@
 """BERT-Mini (Turc et al., 2019) from scratch: four layers, 256 wide, four heads."""
 
+from typing import Any
+
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ova.errors import BadInput
@@ -10,15 +13,43 @@ POSITIONS = 512  # as published, so that the parameters count 11.2 M; a shorter 
 
 
 class Text(nn.Module):
-    """The pooled output of BERT for rows of token ids, where 0 is padding."""
+    """The pooled output of BERT for rows of token ids, where 0 is padding.
 
-    def __init__(self, network: nn.Module) -> None:
+    Only [CLS] is pooled, so the last layer asks and transforms for [CLS] alone: the same numbers
+    as the whole network gives, with a fifth less work.
+    """
+
+    def __init__(self, network: Any) -> None:
         super().__init__()
         self.network = network
 
     def forward(self, x: Tensor) -> Tensor:
-        f: Tensor = self.network(input_ids=x, attention_mask=x != 0).pooler_output
+        mask = (x != 0)[:, None, None, :]
+        h = self.network.embeddings(input_ids=x)
+        *layers, last = self.network.encoder.layer
+        for layer in layers:
+            out = layer(h, mask)
+            h = out if isinstance(out, Tensor) else out[0]  # a tuple before transformers 5
+        f: Tensor = self.network.pooler(first_token(last, h, mask))
         return f
+
+
+def first_token(layer: Any, h: Tensor, mask: Tensor) -> Tensor:
+    """What a layer of BERT makes of the first token (B x 1 x D) of h (B x L x D)."""
+    attention = layer.attention.self
+    q, k, v = (
+        project(part).unflatten(-1, (attention.num_attention_heads, -1)).transpose(1, 2)
+        for project, part in (
+            (attention.query, h[:, :1]),
+            (attention.key, h),
+            (attention.value, h),
+        )
+    )
+    p = attention.dropout.p if layer.training else 0.0
+    context = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=p)
+    seen = layer.attention.output(context.transpose(1, 2).flatten(2), h[:, :1])
+    out: Tensor = layer.feed_forward_chunk(seen)
+    return out
 
 
 def bert_mini(shape: tuple[int, ...], dropout: float = 0.0) -> Backbone:
