@@ -13,6 +13,7 @@ from ova.commands.predict import predict
 from ova.commands.report import report
 from ova.commands.run import run
 from ova.commands.train import train
+from ova.commands.tune import tune
 from ova.errors import BadInput
 
 app = typer.Typer(
@@ -32,6 +33,7 @@ COMMANDS = {
     "train": train,
     "predict": predict,
     "export": export,
+    "tune": tune,
     "list": catalogue,
     "data": data,
     "corrupt": corrupt,
