@@ -1,8 +1,29 @@
 """The experiments, one file each."""
 
 from ova.recipe import Experiment
-from ova.recipes import digits, toy
+from ova.recipes import (
+    cifar10,
+    cifar10_desk,
+    cifar100,
+    cifar100_desk,
+    clinc,
+    clinc_desk,
+    digits,
+    imagenet,
+    toy,
+)
 
 EXPERIMENTS: dict[str, Experiment] = {
-    module.EXPERIMENT.name: module.EXPERIMENT for module in (toy, digits)
+    module.EXPERIMENT.name: module.EXPERIMENT
+    for module in (
+        toy,
+        digits,
+        cifar10,
+        cifar100,
+        imagenet,
+        clinc,
+        cifar10_desk,
+        cifar100_desk,
+        clinc_desk,
+    )
 }
