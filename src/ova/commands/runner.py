@@ -16,7 +16,7 @@ from ova.errors import BadInput
 from ova.experiment import FAILURE, MEASUREMENTS, Event, Place, carry_out, strangers
 from ova.files import read_lines
 from ova.recipe import Recipe
-from ova.training import Progress
+from ova.training import Diverged, Progress
 
 
 @dataclass(frozen=True)
@@ -53,12 +53,17 @@ class Runner:
             self.show(fabric, recipe, self.logged(events, folder), console)
         except BadInput as error:
             self.complain(recipe, str(error), console)
+            # Only what all processes see alike lets them go on together to the next recipe.
+            if fabric.world_size > 1 and not isinstance(error, Diverged):
+                raise
         except Exception as error:
             if fabric.world_size > 1:
                 raise
             with suppress(OSError):  # a full disk must not hide the first error
                 (folder / FAILURE).write_text(traceback.format_exc(), encoding="utf-8")
-            self.complain(recipe, f"{type(error).__name__}: {error}; see {folder / FAILURE}", console)
+            self.complain(
+                recipe, f"{type(error).__name__}: {error}; see {folder / FAILURE}", console
+            )
         else:
             if fabric.global_rank == 0 and (foreign := strangers(folder)):
                 names = ", ".join(str(path) for path in foreign)
@@ -70,7 +75,9 @@ class Runner:
         """Say which recipe failed and why."""
         console.print(f"{recipe.experiment}/{recipe.id}: {text}", style="red", markup=False)
 
-    def show(self, fabric: Fabric, recipe: Recipe, events: Iterable[Event], console: Console) -> None:
+    def show(
+        self, fabric: Fabric, recipe: Recipe, events: Iterable[Event], console: Console
+    ) -> None:
         """Carry out the events in front of the right audience."""
         if fabric.global_rank != 0:
             for _ in events:
@@ -89,7 +96,9 @@ class Runner:
         try:
             from torch.utils.tensorboard import SummaryWriter
         except ImportError:
-            raise BadInput("--tensorboard needs the package: pip install 'ova[tensorboard]'") from None
+            raise BadInput(
+                "--tensorboard needs the package: pip install 'ova[tensorboard]'"
+            ) from None
         with SummaryWriter(str(folder / "tensorboard")) as board:
             for event in events:
                 if isinstance(event, Progress) and event.row:
