@@ -126,7 +126,7 @@ def test_several_promises_hold_together() -> None:
 def slow_values(c: np.ndarray, right: np.ndarray, a: float, delta: float) -> list[float]:
     """The walk in plain words, for confidences without ties."""
     order, n, kept = np.argsort(-c), len(c), set()
-    levels = [delta] if len(starts(n, a, delta)) < 2 else [0.9 * delta, delta / 10]
+    levels = [delta] if len(starts(n, a, delta)) < 2 else [0.9 * delta, 0.1 * delta]
     for (first, _), level in zip(starts(n, a, delta), levels, strict=False):
         for m in range(first, n + 1):
             wrong = (~right[order[:m]]).sum()
@@ -226,6 +226,13 @@ def test_the_number_said_to_be_needed_is_about_right() -> None:
     need = int(t.why_not.split("about ")[1].split()[0])
     assert 600 < need < 5000
     assert fit_threshold(many, 0.97).promised
+
+
+def test_says_when_the_most_confident_are_the_trouble() -> None:
+    right = np.ones(900, bool)
+    right[:12] = False
+    t = fit_threshold((np.linspace(1, 0, 900), right), 0.97)
+    assert "most confident 12 are wrong and 1 may be" in t.why_not
 
 
 def test_too_few_outside_examples_say_so() -> None:

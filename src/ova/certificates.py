@@ -20,8 +20,8 @@ def accuracy_values(c: Floats, right: Truths, a: float, delta: float) -> Floats:
     """All values t, highest first, for which P(right | S > t) >= a is certified, all at once.
 
     Two walks share delta. The first starts near the top, where the model is surest; the second, on
-    a tenth of delta, starts at half of the examples and saves a model whose few worst mistakes
-    are its most confident ones.
+    a tenth of delta, starts at half of the examples and saves a model with wrong labels among its
+    most confident answers.
     """
     n = len(c)
     # Ties are put in an order that knows nothing of the labels, even when the rows are sorted.
@@ -56,7 +56,7 @@ def starts(n: int, a: float, delta: float) -> list[tuple[int, Counts]]:
     The first walk starts with as many errors forgiven as an eighth of the examples allows, one at
     least if that takes no more than half of them, else none. The second needs room for two errors.
     """
-    second = needed_table(n, a, delta / 10)
+    second = needed_table(n, a, 0.1 * delta)
     half = int(np.searchsorted(second, n / 2, side="right")) - 1
     needed = needed_table(n, a, 0.9 * delta if half >= 2 else delta)
     if not len(needed):

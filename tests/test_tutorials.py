@@ -1,0 +1,29 @@
+"""Every Python block of the tutorials and of docs/threshold.md runs, top to bottom."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+PAGES = [DOCS / "threshold.md", *sorted((DOCS / "tutorials").glob("*.md"))]
+BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def code(page: Path) -> str:
+    """The blocks of a page as one program whose lines keep their numbers."""
+    text = page.read_text(encoding="utf-8")
+    lines = [""] * (text.count("\n") + 1)
+    for block in BLOCK.finditer(text):
+        first = text[: block.start(1)].count("\n")
+        body = block.group(1).splitlines()
+        lines[first : first + len(body)] = body
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_the_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = code(page)
+    assert program.strip(), "no Python block"
+    monkeypatch.chdir(tmp_path)
+    exec(compile(program, str(page), "exec"), {"__name__": "__main__"})
