@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from ova.commands.corrupt import corrupt as command
 from ova.corruptions import CORRUPTIONS, corrupt, stacks
 from ova.corruptions.record import MANIFEST
+from ova.corruptions.textures import ORIGINALS
 from ova.corruptions.trees import SUMS
 from ova.data import DATASETS
 from ova.data.shift import read_severity
@@ -43,8 +44,10 @@ def small(shape=(3, 32, 32)):
 
 
 @pytest.fixture(autouse=True)
-def data_sets(monkeypatch):
+def data_sets(monkeypatch, tmp_path_factory):
     monkeypatch.delenv("OVA_DATA", raising=False)
+    nowhere = tmp_path_factory.getbasetemp() / "nowhere"
+    monkeypatch.setattr("ova.data.sources.cache_dir", lambda: nowhere)
     monkeypatch.setitem(DATASETS, "small", lambda _: small())
     monkeypatch.setitem(DATASETS, "grey", lambda _: small((1, 32, 32)))
 
@@ -112,6 +115,20 @@ def test_the_manifest_tells_everything_and_its_hashes_hold(tmp_path):
     assert {"numpy", "numba"} <= set(manifest["versions"])
     held = digests(tmp_path)
     assert manifest["files"] == {name: held[name] for name in ("frost.npy", "labels.npy")}
+
+
+def test_frost_of_the_data_folder_is_used_and_named(tmp_path):
+    frost = tmp_path / "data" / "frost"
+    frost.mkdir(parents=True)
+    for name in ORIGINALS:
+        Image.fromarray(np.full((320, 400, 3), 200, np.uint8)).save(frost / name)
+    out = tmp_path / "out"
+    words = ("--types", "frost", "--severities", "5", "--data-dir", tmp_path / "data")
+    assert "original frost" in run("small", "--out", out, *words)
+    manifest = json.loads((out / MANIFEST).read_text())
+    assert manifest["frost_textures"]["source"] == "original"
+    made = np.load(out / "frost.npy")
+    assert np.abs(made - (0.75 * IMAGES + 0.45 * 200).clip(0, 255)).max() <= 2
 
 
 def test_memory_is_bounded_by_the_chunk_and_chunks_change_nothing(tmp_path, monkeypatch):

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ova.corruptions import CORRUPTIONS, SEVERITIES, SUBSETS, corrupt, find_textures
+from ova.corruptions.compiled import compiled
 from ova.corruptions.constants import CONSTANTS
 from ova.corruptions.textures import ORIGINALS, generated_textures
 from ova.errors import BadInput
@@ -107,6 +108,16 @@ def test_views_are_corrupted_like_their_copies(name):
     images = photos(4, 32, 32)
     view = np.asfortranarray(images)[::-1]
     assert np.array_equal(corrupt(view, name, 3), corrupt(view.copy(), name, 3))
+
+
+def test_without_a_place_to_keep_compiled_code_it_compiles_anyway():
+    def double(x):
+        return 2 * x
+
+    namespace = {}
+    exec("def triple(x):\n    return 3 * x", namespace)  # has no file, so its code cannot be kept
+    assert compiled(double)(4) == 8
+    assert compiled(namespace["triple"])(4) == 12
 
 
 def test_tables_agree():

@@ -52,9 +52,12 @@ def corrupt(
         ova corrupt --preview cat.png
     """
     from ova.corruptions import find_textures
+    from ova.data.sources import places
     from ova.errors import BadInput
 
-    textures = find_textures(data_dir)
+    # The same places in the same order as when corrupting on the fly, so that both agree.
+    frost = (place for place in places(data_dir) if (place / "frost").is_dir())
+    textures = find_textures(next(frost, None))
     if preview is not None:
         draw(preview, out, constants, seed, textures)
         return

@@ -14,4 +14,7 @@ def compiled(function: F) -> F:
     The interpreter's lock is released inside, so plain threads share the work. That is safe in
     forked processes and under other threads, where the compiler's own thread pools are not.
     """
-    return cast(F, njit(cache=True, nogil=True, error_model="numpy")(function))
+    try:
+        return cast(F, njit(cache=True, nogil=True, error_model="numpy")(function))
+    except RuntimeError:  # no folder of this machine may keep the code: compile in every process
+        return cast(F, njit(nogil=True, error_model="numpy")(function))
