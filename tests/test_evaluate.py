@@ -129,9 +129,11 @@ def test_mixing_in_outside_examples_lowers_the_accuracy_at_every_threshold():
 
 def test_infinite_loss_is_null_with_a_reason():
     p = Predictions.from_probs([[1.0, 0.0]], [1], normalised=True)
-    row = next(r for r in evaluate({"test": p})[0] if r["metric"] == "nll")
-    assert row["value"] is None
-    assert "probability 0" in row["why"]
+    for draws in (None, Draws(count=9)):
+        row = next(r for r in evaluate({"test": p}, draws)[0] if r["metric"] == "nll")
+        assert row["value"] is None
+        assert "probability 0" in row["why"]
+        json.dumps(row, allow_nan=False)
 
 
 def test_intervals_are_added_on_request():

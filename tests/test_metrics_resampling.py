@@ -4,8 +4,16 @@ import numpy as np
 import pytest
 
 from ova.errors import BadInput
-from ova.metrics import METRICS, Draws, bootstrap, detection, paired_difference
-from ova.metrics.resampling import Mean
+from ova.metrics import (
+    DETECTION,
+    METRICS,
+    SCORES,
+    Draws,
+    bootstrap,
+    detection,
+    paired_difference,
+)
+from ova.metrics.resampling import Mean, bootstrap_all, bootstrap_ranking
 from ova.predictions import Predictions
 
 
@@ -50,6 +58,16 @@ def test_inside_and_outside_are_redrawn_apart():
     assert found.value == detection("auroc", "max_p")(inside, outside)
     assert found.low < found.value < found.high
     assert bootstrap(detection("auroc", "energy"), inside, outside) is None
+
+
+def test_many_statistics_together_have_the_intervals_they_have_alone():
+    p, outside, draws = said(100), said(80, 1, target=np.full(80, -1)), Draws(count=30)
+    assert bootstrap_all(METRICS, p, draws=draws) == {
+        name: bootstrap(metric, p, draws=draws) for name, metric in METRICS.items()
+    }
+    assert bootstrap_ranking(DETECTION, p, outside, SCORES["entropy"], draws) == {
+        name: bootstrap(detection(name, "entropy"), p, outside, draws=draws) for name in DETECTION
+    }
 
 
 def test_a_paired_difference_is_narrower_than_two_intervals():

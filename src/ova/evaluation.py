@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from ova.errors import BadInput
-from ova.metrics import DETECTION, METRICS, SCORES, Draws, bootstrap, detection
+from ova.metrics import DETECTION, METRICS, SCORES, Draws, Interval
 from ova.metrics.calibration import BINS, Reliability, reliability
 from ova.metrics.ranking import Ranking, precision_recall, rank, roc
+from ova.metrics.resampling import bootstrap_all, bootstrap_ranking
 from ova.metrics.selective import accuracy_confidence, certainty, histogram, risk_coverage
 from ova.metrics.shift import Table, boxes, mean_over_shift
-from ova.metrics.tables import Metric
 from ova.metrics.thresholds200 import aupr_200, auroc_200
 from ova.predictions import Predictions
 from ova.predictions.columns import Array
@@ -58,11 +58,13 @@ def evaluate(sets: Sets, draws: Draws | None = None) -> tuple[list[Row], list[Ro
 
 def measurements(name: str, p: Predictions, draws: Draws | None = None) -> list[Row]:
     """One row per metric; for sets outside the classes only those that mean something there."""
-    return [
-        _row(name, metric, len(p), entry.parameters, _value(entry, (p,), draws))
-        for metric, entry in METRICS.items()
-        if entry.outside or not name.startswith("ood/")
-    ]
+    wanted = {m: e for m, e in METRICS.items() if e.outside or not name.startswith("ood/")}
+    if draws is None:
+        found: dict[str, Row] = {metric: {"value": entry(p)} for metric, entry in wanted.items()}
+    else:
+        intervals = bootstrap_all(wanted, p, draws=draws)
+        found = {metric: _interval(interval, draws) for metric, interval in intervals.items()}
+    return [_row(name, m, len(p), wanted[m].parameters, values) for m, values in found.items()]
 
 
 def detections(
@@ -70,17 +72,20 @@ def detections(
 ) -> list[Row]:
     """Every detection metric for every score that both sets have, and AUC on 200 thresholds."""
     n = len(inside) + len(outside)
-    rows = []
+    rows: list[Row] = []
     for score, of in SCORES.items():
         a, b = of(inside), of(outside)
         if a is None or b is None:
             continue
-        r = rank(a, b)
-        for metric, entry in DETECTION.items():
-            found: Row = {"value": entry(r)}
-            if draws:
-                found = _value(detection(metric, score), (inside, outside), draws)
-            rows.append(_row(name, metric, n, {"score": score, **entry.parameters}, found))
+        if draws is None:
+            r = rank(a, b)
+            found: dict[str, Row] = {m: {"value": entry(r)} for m, entry in DETECTION.items()}
+        else:
+            intervals = bootstrap_ranking(DETECTION, inside, outside, of, draws)
+            found = {metric: _interval(interval, draws) for metric, interval in intervals.items()}
+        for metric, values in found.items():
+            parameters = {"score": score, **DETECTION[metric].parameters}
+            rows.append(_row(name, metric, n, parameters, values))
     for metric, measure in {"auroc_200": auroc_200, "aupr_outside_200": aupr_200}.items():
         value = {"value": measure(inside.confidence, outside.confidence)}
         rows.append(_row(name, metric, n, {"score": "max_p", "thresholds": 200}, value))
@@ -170,22 +175,16 @@ def _pool(pooled: dict[int, Reliability], severity: int, curve: Reliability) -> 
     pooled[severity] = pooled[severity] + curve if severity in pooled else curve
 
 
-def _value(
-    measure: Metric | Callable[..., float | None],
-    samples: tuple[Predictions, ...],
-    draws: Draws | None,
-) -> Row:
-    if draws is None:
-        return {"value": measure(*samples)}
-    interval = bootstrap(measure, *samples, draws=draws)
+def _interval(interval: Interval | None, draws: Draws) -> Row:
     return {"value": None} if interval is None else asdict(interval) | {"draws": draws.count}
 
 
 def _row(dataset: str, metric: str, n: int, parameters: Mapping[str, Any], found: Row) -> Row:
     row: Row = {"dataset": dataset, "metric": metric, "value": found["value"], "n": n}
     row |= {k: v for k, v in found.items() if k != "value"} | dict(parameters)
-    if row["value"] is not None and not math.isfinite(row["value"]):
-        return row | {"value": None, "why": "infinite: a target has probability 0"}
+    for key in ("value", "low", "high"):
+        if row.get(key) is not None and not math.isfinite(row[key]):
+            row |= {key: None, "why": "infinite: a target has probability 0"}
     return row
 
 

@@ -1,5 +1,6 @@
 """Evaluated models: a table to read, rows to keep, and folders that the report can read."""
 
+import math
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -57,7 +58,7 @@ def differences(first: Model, other: Model, normalised: bool, draws: Draws) -> l
     return [
         {**about, "metric": f"{name}_difference", **asdict(interval)}
         for name, interval in found
-        if interval is not None
+        if interval is not None and math.isfinite(interval.value)
     ]
 
 

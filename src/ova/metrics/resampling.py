@@ -1,11 +1,12 @@
 """How much a number would move with other examples: the bootstrap, alone and for two models."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from ova.errors import BadInput
+from ova.metrics.ranking import Ranking, rank
 from ova.predictions import Predictions
 from ova.predictions.columns import Array
 
@@ -80,8 +81,30 @@ def paired_difference(
     return _interval(after - before, values, draws)
 
 
+def bootstrap_all(
+    statistics: Mapping[str, Statistic], *samples: Predictions, draws: Draws = DRAWS
+) -> dict[str, Interval | None]:
+    """The intervals of several statistics of the same samples, each draw taken once for all."""
+    values = {name: statistic(*samples) for name, statistic in statistics.items()}
+    known = {name: statistics[name] for name, value in values.items() if value is not None}
+    means = {n: s for n, s in known.items() if isinstance(_plain(s), Mean)}
+    redrawn = {name: _redrawn(statistic, samples, draws) for name, statistic in means.items()}
+    redrawn |= _together({n: s for n, s in known.items() if n not in means}, samples, draws)
+    return {
+        name: None if value is None else _interval(value, redrawn[name], draws)
+        for name, value in values.items()
+    }
+
+
+def _plain(statistic: Statistic) -> Statistic:
+    found: Statistic = getattr(statistic, "measure", statistic)  # what an entry of METRICS wraps
+    return found
+
+
 def _interval(value: float, values: Array, draws: Draws) -> Interval:
     tail = (1 - draws.level) / 2
+    if not np.isfinite(value) or np.isnan(values).all():
+        return Interval(value, value, value)  # an infinite loss stays so in almost every draw
     # A draw may leave the statistic undefined (no example of a kind); it says nothing either way.
     low, high = np.nanquantile(values, [tail, 1 - tail])
     return Interval(value, float(low), float(high))
@@ -91,16 +114,47 @@ def _redrawn(statistic: Statistic, samples: Sequence[Predictions], draws: Draws)
     """The statistic of each draw; the rows drawn depend on the seed and the sizes only."""
     if not all(len(sample) for sample in samples):
         raise BadInput("there are no predictions to redraw")
-    statistic = getattr(statistic, "measure", statistic)  # what an entry of METRICS wraps
-    if isinstance(statistic, Mean):
-        each = np.asarray(statistic.each(samples[0]), np.float64)
+    plain = _plain(statistic)
+    if isinstance(plain, Mean):
+        each = np.asarray(plain.each(samples[0]), np.float64)
         return np.concatenate([each[rows].mean(axis=1) for (rows,) in _rows(samples, draws)])
-    found = [
-        statistic(*(sample.take(rows[i]) for sample, rows in zip(samples, block, strict=True)))
-        for block in _rows(samples, draws)
-        for i in range(len(block[0]))
+    return _together({"": statistic}, samples, draws)[""]
+
+
+def _together(
+    statistics: Mapping[str, Statistic], samples: Sequence[Predictions], draws: Draws
+) -> dict[str, Array]:
+    found: dict[str, list[float]] = {name: [] for name in statistics}
+    for block in _rows(samples, draws) if statistics else ():
+        for i in range(len(block[0])):
+            drawn = [sample.take(rows[i]) for sample, rows in zip(samples, block, strict=True)]
+            for name, statistic in statistics.items():
+                value = statistic(*drawn)
+                found[name].append(np.nan if value is None else value)
+    return {name: np.array(values) for name, values in found.items()}
+
+
+def bootstrap_ranking(
+    statistics: Mapping[str, Callable[[Ranking], float]],
+    inside: Predictions,
+    outside: Predictions,
+    score: Callable[[Predictions], Array | None],
+    draws: Draws = DRAWS,
+) -> dict[str, Interval]:
+    """The intervals of what is read off one ranking, each draw ranked once for all."""
+    a, b = score(inside), score(outside)
+    if a is None or b is None:
+        return {}
+    drawn = [
+        rank(a[mine], b[theirs])
+        for rows in _rows((inside, outside), draws)
+        for mine, theirs in zip(*rows, strict=True)
     ]
-    return np.array([np.nan if value is None else value for value in found])
+    whole = rank(a, b)
+    return {
+        name: _interval(read(whole), np.array([read(r) for r in drawn]), draws)
+        for name, read in statistics.items()
+    }
 
 
 def _rows(samples: Sequence[Predictions], draws: Draws) -> Iterator[list[Array]]:

@@ -75,11 +75,23 @@ def _entropy64(p: Any) -> float:
 
 
 @compiled
-def _extremes(bits: Any) -> tuple[Any, Any]:
-    most, least = bits[0], bits[0]
-    for k in range(len(bits)):
-        most = max(most, bits[k])
-        least = min(least, bits[k])
+def _extremes(bits: Any, peaks: Any) -> tuple[Any, Any]:
+    """The largest and smallest, and in `peaks` the largest of each 64, to find it again quickly."""
+    most, least, K = bits[0], bits[0], len(bits)
+    for j in range(K // 64):
+        high = bits[64 * j]
+        for k in range(64):
+            high = max(high, bits[64 * j + k])
+            least = min(least, bits[64 * j + k])
+        peaks[j] = high
+        most = max(most, high)
+    if K % 64:
+        high = bits[K - K % 64]
+        for k in range(K - K % 64, K):
+            high = max(high, bits[k])
+            least = min(least, bits[k])
+        peaks[K // 64] = high
+        most = max(most, high)
     return most, least
 
 
@@ -93,18 +105,15 @@ def _inside(p: Any) -> bool:
 
 
 @compiled
-def _first(bits: Any, most: Any) -> int:
-    """Where `most` stands first; whole blocks are compared, so that no branch breaks the loop."""
-    K = len(bits)
-    for block in range(0, K, 32):
-        found = False
-        for k in range(block, min(block + 32, K)):
-            found |= bits[k] == most
-        if found:
-            for k in range(block, min(block + 32, K)):
-                if bits[k] == most:
-                    return k
-    return K
+def _first(bits: Any, peaks: Any, most: Any) -> int:
+    """Where `most` stands first."""
+    j = 0
+    while peaks[j] != most:
+        j += 1
+    k = 64 * j
+    while bits[k] != most:
+        k += 1
+    return k
 
 
 @compiled
@@ -197,12 +206,12 @@ def reduce_probs(
     single = bits.itemsize == 4
     one = bits.dtype.type(_UNIT if single else 0x3FF0000000000000)
     rest, error = np.empty(p.shape[1], p.dtype), np.empty(p.shape[1], p.dtype)
-    rest_bits = rest.view(bits.dtype)
+    rest_bits, peaks = rest.view(bits.dtype), np.empty((p.shape[1] + 63) // 64, bits.dtype)
     for i in range(len(p)):
-        most, least = _extremes(bits[i])
+        most, least = _extremes(bits[i], peaks)
         if most > one or (least < 0 and not _inside(p[i])):
             return i
-        top = _first(bits[i], most)
+        top = _first(bits[i], peaks, most)
         confidence = np.float64(p[i, top])
         small = confidence < _SMALL
         total, squares, product = _sums(p[i])

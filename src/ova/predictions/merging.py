@@ -23,16 +23,20 @@ def merge(
     """
     if not parts:
         raise BadInput("there are no parts to merge")
-    joined = _join(parts)
+    joined = _join(parts) if len(parts) > 1 else parts[0]
+    merged = joined if (joined.id[1:] > joined.id[:-1]).all() else _ordered(joined, repeats)
+    if total is not None:
+        _check_complete(merged, total)
+    return merged
+
+
+def _ordered(joined: Predictions, repeats: bool) -> Predictions:
     order = np.argsort(joined.id, kind="stable")
     ids = joined.id[order]
     again = np.flatnonzero(ids[1:] == ids[:-1]) + 1
     if len(again) and not repeats:
         raise BadInput(f"id {ids[again[0]]} comes more than once in the parts")
-    merged = joined.take(np.delete(order, again))
-    if total is not None:
-        _check_complete(merged, total)
-    return merged
+    return joined.take(np.delete(order, again))
 
 
 def _join(parts: Sequence[Predictions]) -> Predictions:
