@@ -128,9 +128,16 @@ def why_not_accurate(c: Floats, right: Truths, a: float, delta: float) -> str:
     rate = cautious(m, hits)
     if rate <= a:
         return f"cannot be promised with {n} examples: of the {m} most confident {hits} are right"
-    guess = max(math.ceil(proving(rate, a, delta) * n / m), n + 1)
+    guess = math.ceil(proving(rate, a, delta) * n / m)
+    if guess > n:
+        return f"cannot be promised with {n} examples, about {guess} would be needed at the accuracy seen"
+    # Enough on the whole, were it not for errors where the model is surest.
+    first, needed = starts(n, a, delta)[0]
+    wrong = int((~right[np.argsort(-c, kind="stable")[:first]]).sum())
+    most = int(np.searchsorted(needed, first, side="right")) - 1
     return (
-        f"cannot be promised with {n} examples, about {guess} would be needed at the accuracy seen"
+        f"cannot be promised with {n} examples: of the {first} most confident {wrong} are wrong "
+        f"and {most} may be; with more examples more may"
     )
 
 
