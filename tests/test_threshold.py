@@ -219,13 +219,12 @@ def test_says_what_would_be_needed(n: int, wrong: int, says: str) -> None:
 
 
 def test_the_number_said_to_be_needed_is_about_right() -> None:
-    rng = np.random.default_rng(0)
-    c = rng.random(5000)
-    few, many = (c[:600], rng.random(600) < 0.982), (c, rng.random(5000) < 0.982)
-    t = fit_threshold(few, 0.97)
-    need = int(t.why_not.split("about ")[1].split()[0])
-    assert 600 < need < 5000
-    assert fit_threshold(many, 0.97).promised
+    def fit(n: int) -> Threshold:
+        return fit_threshold((np.linspace(1, 0, n), np.arange(n) % 66 != 30), 0.97)
+
+    need = int(fit(250).why_not.split("about ")[1].split()[0])
+    assert 250 < need < 2500
+    assert fit(4 * need).promised
 
 
 def test_says_when_the_most_confident_are_the_trouble() -> None:
