@@ -175,16 +175,16 @@ def nothing() -> Iterator[None]:
 
 def begin(folder: Path, recipe: Recipe, task: Task, fabric: Fabric) -> dict[str, object]:
     """The manifest of the run: the one that an interrupted run began, or a new one."""
-    path = folder / MANIFEST
-    if path.exists():
-        whole(path)
-        record: dict[str, object] = json.loads(path.read_text("utf-8"))
-        return record
-    record = manifest(recipe.seed, task.sources, str(fabric.device.type))
-    if fabric.global_rank == 0:
-        write_json(path, record)
-    fabric.barrier()
-    return record
+    path, record = folder / MANIFEST, {}
+    if fabric.global_rank == 0:  # the others hear of it: a look at the disk could come too late
+        if path.exists():
+            whole(path)
+            record = json.loads(path.read_text("utf-8"))
+        else:
+            record = manifest(recipe.seed, task.sources, str(fabric.device.type))
+            write_json(path, record)
+    heard: dict[str, object] = fabric.broadcast(record)
+    return heard
 
 
 def timed(events: Iterator[Event], stage: str, record: dict[str, object]) -> Iterator[Event]:
