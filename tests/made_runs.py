@@ -250,19 +250,15 @@ def make(
             write_run(
                 root / experiment / f"{name}-s{seed}", recipe, rows, curves, log_rows(name, seed)
             )
+    history = root / f"{experiment}-tune"
+    history.mkdir()
     trials = [
-        {
-            "formulation": name,
-            "trial": i,
-            "value": None if i == 3 else 1 / (1 + i % 5),
-            "params": {"lr": 0.1 * i},
-        }
+        {"experiment": experiment, "formulation": name, "trial": i, "lr": 0.1 * i}
+        | ({"state": "failed", "value": None} if i == 3 else {"state": "complete", "value": 1 / i})
         for name in names
-        for i in range(8)
+        for i in range(1, 9)
     ]
-    (root / experiment / "trials.jsonl").write_text(
-        "".join(json.dumps(row) + "\n" for row in trials)
-    )
+    (history / "history.jsonl").write_text("".join(json.dumps(row) + "\n" for row in trials))
     return root / experiment
 
 

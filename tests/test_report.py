@@ -4,6 +4,7 @@ import base64
 import hashlib
 import json
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -226,7 +227,7 @@ def test_a_thinned_curve_passes_every_dropped_point_closely(points):
     assert kept[0] == 0
     assert kept[-1] == len(x) - 1
     across, up = (max(x) - min(x)) or 1, (max(y) - min(y)) or 1
-    for a, b in zip(kept, kept[1:], strict=False):
+    for a, b in pairwise(kept):
         line = np.linspace([x[a] / across, y[a] / up], [x[b] / across, y[b] / up], 2001)
         for i in range(a + 1, b):
             away = np.hypot(*(line - [x[i] / across, y[i] / up]).T).min()

@@ -13,12 +13,12 @@ def percent(value: float) -> str:
 
 
 def plain(value: float) -> str:
-    """A small number with three places.
+    """A small number with three places, and no zero that is not one.
 
-    >>> plain(0.0312)
-    '0.031'
+    >>> plain(0.0312), plain(0.0002), plain(0)
+    ('0.031', '<0.001', '0.000')
     """
-    return f"{value:.3f}"
+    return "<0.001" if 0 < value < 0.0005 else f"{value:.3f}"
 
 
 def shown(value: float | None, unit: str) -> str:

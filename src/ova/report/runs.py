@@ -81,7 +81,7 @@ def one(folder: Path) -> Run:
         measurements=tuple(measurement_rows(folder / "measurements.jsonl")),
         curves=tuple(curve_rows(folder / "curves.json")),
         log=tuple(rows(folder / "log.jsonl", ("epoch",))),
-        trials=tuple(trials(folder.parent / "trials.jsonl", recipe.get("formulation"))),
+        trials=tuple(trials(history_of(folder), recipe.get("formulation"))),
         manifest=manifest,
     )
 
@@ -140,8 +140,13 @@ def rows(path: Path, needed: Sequence[str]) -> list[Row]:
     return found
 
 
+def history_of(folder: Path) -> Path:
+    """Where `ova tune` keeps the trials of a run's experiment."""
+    return folder.parent.with_name(f"{folder.parent.name}-tune") / "history.jsonl"
+
+
 def trials(path: Path, formulation: Any) -> list[Row]:
-    """The trials of a search that the experiment's folder keeps, for one formulation."""
+    """The trials of a search, for one formulation."""
     found = rows(path, ("trial", "value"))
     return [row for row in found if row.get("formulation", formulation) == formulation]
 

@@ -102,7 +102,7 @@ def first(runs: Sequence[Run]) -> Markup | None:
     if not found:
         return None
     names = " and ".join([", ".join(found[:-1]), found[-1]] if len(found) > 1 else found)
-    text = f"First what did not work: no one-vs-all formulation has a better mean than softmax in {names}."
+    text = f"First what did not work: softmax has a better mean than every one-vs-all formulation in {names}."
     return el("p", text, class_="first")
 
 

@@ -28,7 +28,7 @@ def rows(runs: Sequence[Run]) -> list[Row]:
 
 def draw(rows: Sequence[Row], labels: Sequence[str]) -> alt.FacetChart:
     """One map per label: dots are examples in the colour of their class, diamonds are centres."""
-    base = alt.Chart().transform_filter(LABEL_SHOWN)
+    base = alt.Chart()
     x = alt.X("x:Q", title=None, scale=alt.Scale(zero=False))
     y = alt.Y("y:Q", title=None, scale=alt.Scale(zero=False))
     tooltip = [
@@ -49,5 +49,6 @@ def draw(rows: Sequence[Row], labels: Sequence[str]) -> alt.FacetChart:
         .properties(width=210, height=210)
         .facet(alt.Facet("label:N", title=None, sort=present(rows, labels)), columns=4)
         .resolve_scale(x="independent", y="independent")
+        .transform_filter(LABEL_SHOWN)
     )
     return finish(chart, rows, cell=180, extra=46, square=True, children=children(rows, labels))

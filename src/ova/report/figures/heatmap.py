@@ -25,7 +25,6 @@ def draw(metric: str, rows: Sequence[Row], labels: Sequence[str]) -> alt.FacetCh
     high = max(row["value"] for row in rows)
     base = (
         alt.Chart()
-        .transform_filter(SHOWN)
         .transform_aggregate(mean="mean(value)", groupby=["label", "type", "severity"])
         .encode(
             x=alt.X("severity:O", title="severity", axis=alt.Axis(labelAngle=0, grid=False)),
@@ -51,6 +50,7 @@ def draw(metric: str, rows: Sequence[Row], labels: Sequence[str]) -> alt.FacetCh
         alt.layer(cells, text, data=LATER)
         .properties(width=150, height=height)
         .facet(alt.Facet("label:N", title=None, sort=present(rows, labels)), columns=4)
+        .transform_filter(SHOWN)
     )
     return finish(chart, rows, cell=150, extra=30, margin=120, children=children(rows, labels))
 

@@ -50,7 +50,6 @@ def draw(rows: Sequence[Row], labels: Sequence[str]) -> alt.FacetChart:
     facet = alt.Facet("label:N", title=None, sort=present(rows, labels))
     cells = (
         alt.Chart(LATER)
-        .transform_filter(LABEL_SHOWN)
         .mark_rect(strokeWidth=0, clip=True)
         .encode(
             color=alt.condition("datum.confidence >= threshold", SHADE, alt.value(alt.expr(GREY))),
@@ -65,6 +64,7 @@ def draw(rows: Sequence[Row], labels: Sequence[str]) -> alt.FacetChart:
     for name in ("x", "y"):
         cells = along(cells, name, [row[name] for row in rows])
     chart = cells.properties(width=210, height=210).facet(facet, columns=4)
+    chart = chart.transform_filter(LABEL_SHOWN)  # before the facets, so that none is empty
     page = {"cell": 180, "extra": 30, "margin": 40, "square": True, "renderer": "canvas"}
     return finish(chart, rows, linked=True, **page, children=children(rows, labels))
 

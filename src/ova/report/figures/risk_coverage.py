@@ -27,6 +27,7 @@ def rows(runs: Sequence[Run]) -> list[Row]:
 
 def draw(rows: Sequence[Row], labels: Sequence[str]) -> alt.Chart:
     """One line per seed; lower is better everywhere."""
+    top = max(0.01, *(row["risk"] for row in rows))
     line = alt.Chart(LATER).transform_filter(SHOWN).mark_line(strokeWidth=1.6, opacity=0.85)
     line = line.encode(
         x=alt.X(
@@ -35,7 +36,7 @@ def draw(rows: Sequence[Row], labels: Sequence[str]) -> alt.Chart:
             axis=alt.Axis(tickCount=10),
             scale=alt.Scale(domain=[0, 1]),
         ),
-        y=alt.Y("risk:Q", title="errors among the answered"),
+        y=alt.Y("risk:Q", title="errors among the answered", scale=alt.Scale(domain=[0, top])),
         detail="seed:N",
         order="coverage:Q",
         color=colour(labels),

@@ -7,6 +7,8 @@ import altair as alt
 from ova.report.runs import Run
 from ova.report.theme import LABEL_SHOWN, LATER, Row, colour, finish
 
+ABOUT = ("experiment", "formulation", "trial", "state", "value")
+
 
 def rows(runs: Sequence[Run]) -> list[Row]:
     """The trials of each label with the best validation loss up to each of them."""
@@ -24,7 +26,7 @@ def rows(runs: Sequence[Run]) -> list[Row]:
 
 def settings(trial: Row) -> Row:
     """What was tried, as one string for the tooltip."""
-    chosen = trial.get("params") or {}
+    chosen = {key: value for key, value in trial.items() if key not in ABOUT}
     return {
         "settings": ", ".join(
             f"{k} {v:.4g}" if isinstance(v, float) else f"{k} {v}" for k, v in chosen.items()

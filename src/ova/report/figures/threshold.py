@@ -13,19 +13,27 @@ __all__ = ["draw", "rows"]
 def draw(rows: Sequence[Row], labels: Sequence[str]) -> alt.ConcatChart:
     """One column per set: the test set alone, and mixed with each OOD set, whose answers are wrong."""
     sets = list(dict.fromkeys(row["dataset"] for row in rows))
-    charts = [column(labels, name) for name in sets]
+    charts = [column(labels, name, lowest(rows, name)) for name in sets]
     chart = alt.concat(*charts, columns=3, spacing=26)
-    return finish(chart, rows, linked=True, cell=250, extra=62, columns=3)
+    return finish(chart, rows, linked=True, cell=250, extra=68, columns=3)
 
 
-def column(labels: Sequence[str], name: str) -> alt.VConcatChart:
+def lowest(rows: Sequence[Row], name: str) -> float:
+    """Where the accuracy axis begins: never above 0.9, lest nothing look like much."""
+    known = [
+        row["accuracy"] for row in rows if row["dataset"] == name and row["accuracy"] is not None
+    ]
+    return min([0.9, *known])
+
+
+def column(labels: Sequence[str], name: str, low: float) -> alt.VConcatChart:
     """Accuracy above, share kept below, for one set."""
-    top = panel(name, labels, ("accuracy", "accuracy of the answered")).properties(height=220)
-    low = panel(name, labels, ("answered", "share answered")).properties(height=110)
+    top = panel(name, labels, ("accuracy", "accuracy of the answered"), low).properties(height=220)
+    low = panel(name, labels, ("answered", "share answered"), 0).properties(height=110)
     return alt.vconcat(top, low, spacing=10, title=name)
 
 
-def panel(name: str, labels: Sequence[str], y: tuple[str, str]) -> alt.LayerChart:
+def panel(name: str, labels: Sequence[str], y: tuple[str, str], low: float) -> alt.LayerChart:
     """Mean over seeds as a line, the range of seeds as a band, the slider as a rule with dots."""
     base = (
         alt.Chart()
@@ -43,7 +51,7 @@ def panel(name: str, labels: Sequence[str], y: tuple[str, str]) -> alt.LayerChar
             color=colour(labels),
         )
     )
-    scale = alt.Scale(domain=[0, 1]) if y[0] == "answered" else alt.Scale(zero=False, nice=True)
+    scale = alt.Scale(domain=[low, 1], nice=True)
     band = base.mark_area(opacity=0.15).encode(
         y=alt.Y("low:Q", title=y[1], scale=scale), y2="high:Q"
     )
