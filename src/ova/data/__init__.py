@@ -27,6 +27,8 @@ DATASETS: Mapping[str, Callable[[Path | None], Task]] = {
     "clinc": _adapter("clinc", "clinc", "CLINC150, full BERT vocabulary; OOD: out of scope"),
     "clinc-trimmed": _adapter("clinc", "trimmed", "CLINC150, only the word pieces it trains"),
     "clinc-none": _adapter("clinc", "none", "clinc-trimmed with examples of none to train on"),
+    "omniglot": _adapter("omniglot", "load", "964 characters; OOD: those of other alphabets"),
+    "omniglot-near": _adapter("omniglot", "near", "864 characters; OOD: also 100 near ones"),
     "imagenet": _adapter("imagenet", "load", "ImageNet from disk; shift: 19 x 5"),
     "imagenet-64": _adapter("imagenet", "small", "the same at 64 x 64"),
 }

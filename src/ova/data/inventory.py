@@ -24,6 +24,7 @@ def inventory(data_dir: Path | None) -> Iterator[Item]:
     """Every split the data sets know, in order; the hub is not asked."""
     yield from images(data_dir)
     yield from text(data_dir)
+    yield from drawings(data_dir)
     yield from published(data_dir)
     yield from large(data_dir)
 
@@ -75,6 +76,18 @@ def text(data_dir: Path | None) -> Iterator[Item]:
 
     yield item(clinc.origin(), data_dir, sentences)
     yield item(wordpiece.origin(), data_dir, lambda found: (len(found.read()), 0))
+
+
+def drawings(data_dir: Path | None) -> Iterator[Item]:
+    """Omniglot."""
+    from ova.data import omniglot
+
+    def measure(found: Found[Any]) -> tuple[int, int]:
+        held = found.read()
+        return len(held.label), len(held.names)
+
+    for split in omniglot.CHARACTERS:
+        yield item(omniglot.origin(split), data_dir, measure)
 
 
 def published(data_dir: Path | None) -> Iterator[Item]:

@@ -1,5 +1,6 @@
 """Where data is looked for: the folder the user named, the local cache, then the hub."""
 
+import hashlib
 import os
 import tarfile
 import zipfile
@@ -14,6 +15,7 @@ from ova.errors import BadInput
 from ova.files import sha256
 
 T = TypeVar("T")
+MANY = 100  # files, above which a manifest names their folder
 LARGEST_MEMBER = 1 << 30  # no file of these data sets is larger; an archive bomb is
 
 
@@ -95,8 +97,17 @@ def in_folder(origin: Origin[T], layout: Layout[T], place: Path, folder: str) ->
     def read() -> T:
         return layout.read([Blob(str(path), path.read_bytes()) for path in paths])
 
-    sources = {path.relative_to(place).as_posix(): sha256(path) for path in paths}
-    return Found(origin.name, sources, read)
+    return Found(origin.name, digests(paths, place), read)
+
+
+def digests(paths: Sequence[Path], place: Path) -> dict[str, str]:
+    """The SHA-256 of each file; of very many one for all of them, from their names and hashes."""
+    each = {path.relative_to(place).as_posix(): sha256(path) for path in paths}
+    if len(each) <= MANY:
+        return each
+    lines = "".join(f"{digest}  {name}\n" for name, digest in each.items())
+    folder = os.path.commonpath(list(each))
+    return {f"{folder} ({len(each)} files)": hashlib.sha256(lines.encode()).hexdigest()}
 
 
 def in_archive(origin: Origin[T], layout: Layout[T], place: Path, folder: str) -> Found[T] | None:
