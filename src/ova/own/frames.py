@@ -63,8 +63,6 @@ def chunks(path: Path, size: int = CHUNK) -> Iterator[Frame]:
     if not path.is_file():
         raise BadInput(f"there is no file or folder {path}")
     ending = path.suffix.lower()
-    if ending in ENDINGS:
-        return in_pieces([str(path)], size)
     if ending in (".parquet", ".pq"):
         return parquet(path, size)
     if ending in (".csv", ".tsv"):
@@ -158,10 +156,10 @@ def readable(reader: Iterator[list[str]], width: int) -> Iterator[tuple[list[str
         yield (cells + [""] * width)[:width], why
 
 
-def text_lines(path: Path, size: int) -> Iterator[Frame]:
+def text_lines(path: Path, size: int, column: str = "text") -> Iterator[Frame]:
     """The lines of a plain text file, one text each."""
     with path.open(encoding="utf-8-sig", errors="surrogateescape") as file:
-        yield from lines(file, size)
+        yield from lines(file, size, column)
 
 
 def lines(file: TextIO, size: int, column: str = "text") -> Iterator[Frame]:

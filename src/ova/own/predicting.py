@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain, islice
 from pathlib import Path
 
 import torch
@@ -10,7 +11,17 @@ from torch import Tensor
 from ova.data.task import InMemory, plan
 from ova.errors import BadInput
 from ova.own.folder import Model
-from ova.own.frames import Frame, chunks, lines, standard_input, table_lines
+from ova.own.frames import (
+    CHUNK,
+    FILE,
+    Frame,
+    chunks,
+    images_below,
+    lines,
+    standard_input,
+    table_lines,
+    text_lines,
+)
 from ova.own.gathering import NOTHING
 from ova.own.sentences import Tokens
 from ova.predictions import Predictions
@@ -36,37 +47,48 @@ def answers(
 ) -> Iterator[Answer]:
     """One answer per row of the inputs, in their order, whatever their number."""
     at = model.threshold.value if threshold is None else threshold
+    if model.kind == "image":
+        yield from answer_all(model, pictures(inputs), at)
+        return
     for source in inputs:
-        first = 1
-        for frame in frames(model, source):
-            yield from answer(model, frame, first, at)
-            first += len(frame)
+        yield from answer_all(model, rows(model, source), at)
 
 
-def frames(model: Model, source: str) -> Iterator[Frame]:
-    """The rows of an input, as the kind of the model demands."""
+def answer_all(model: Model, frames: Iterator[Frame], threshold: float) -> Iterator[Answer]:
+    """The answers for one source after the other."""
+    first = 1
+    for frame in frames:
+        yield from answer(model, frame, first, threshold)
+        first += len(frame)
+
+
+def pictures(inputs: Sequence[str]) -> Iterator[Frame]:
+    """Image files as they were named, and all images below folders."""
+    if STDIN in inputs:
+        raise BadInput("images come from files, not from standard input")
+    found = (images_below(Path(i)) if Path(i).is_dir() else [i] for i in inputs)
+    files = chain.from_iterable(found)
+    while piece := list(islice(files, BATCH)):
+        yield Frame({FILE: piece})
+
+
+def rows(model: Model, source: str) -> Iterator[Frame]:
+    """The rows of a file or of standard input, for a model of texts or tables."""
+    column = model.preparation.column if isinstance(model.preparation, Tokens) else ""
     if source == STDIN:
-        if model.kind == "image":
-            raise BadInput("images come from files, not from standard input")
-        if isinstance(model.preparation, Tokens):
-            return lines(standard_input(), BATCH, model.preparation.column)
+        if column:
+            return lines(standard_input(), BATCH, column)
         return table_lines(standard_input(), "standard input", BATCH)
-    if model.kind == "text" and not Path(source).exists():
+    path = Path(source)
+    if path.is_dir():
+        raise BadInput(f"{source} is a folder; this model was trained on a {model.kind}")
+    if column and not path.exists():
         raise BadInput(
-            f"there is no file {source!r}; to classify text, pipe it: echo ... | ova predict MODEL -"
+            f"there is no file {source!r}; text can be piped: echo ... | ova predict MODEL -"
         )
-    found = chunks(Path(source))
-    if isinstance(model.preparation, Tokens) and Path(source).suffix.lower() == ".txt":
-        column = model.preparation.column
-        return (Frame({column: frame.columns["text"]}, frame.bad) for frame in found)
-    if (model.kind == "image") != is_images(Path(source)):
-        raise BadInput(f"{source}: this model was trained on {model.kind}s")
-    return found
-
-
-def is_images(path: Path) -> bool:
-    """Whether a path leads to images."""
-    return path.is_dir() or path.suffix.lower() not in (".csv", ".tsv", ".parquet", ".pq", ".txt")
+    if column and path.suffix.lower() == ".txt":
+        return text_lines(path, CHUNK, column)
+    return chunks(path)
 
 
 def answer(model: Model, frame: Frame, first: int, threshold: float) -> Iterator[Answer]:
@@ -74,7 +96,9 @@ def answer(model: Model, frame: Frame, first: int, threshold: float) -> Iterator
     encoded = model.preparation.encode(frame)
     names = model.preparation.names(frame, first)
     z = logits(model, encoded.x, encoded.lengths)
-    bad = dict.fromkeys(torch.where(~z.isfinite().all(1))[0].tolist(), "numbers too large for the network")
+    bad = dict.fromkeys(
+        torch.where(~z.isfinite().all(1))[0].tolist(), "numbers too large for the network"
+    )
     z[list(bad)] = 0
     bad |= encoded.bad
     said = Predictions.from_logits(

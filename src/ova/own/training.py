@@ -46,7 +46,10 @@ def train(
     fits(out, gathered.task)
     yield from stages(fabric, gathered.recipe, run, machine, lambda: gathered.task)
     yield Stage("threshold")
-    threshold = choose(run, wanted)
+    seen, rows = (
+        read(predictions_path(run, name), probs=False) for name in ("validation", "calibration")
+    )
+    threshold = choose(seen, rows, wanted)
     yield Stage("report")
     write_report([run], out / REPORT)
     net = trained(gathered.task, gathered.recipe, run)
@@ -70,16 +73,15 @@ def fits(out: Path, task: Task) -> None:
             raise BadInput(f"{out} was trained on other data; name another --out")
 
 
-def choose(run: Path, wanted: Wanted) -> Threshold:
-    """The threshold that keeps what is wanted, fitted on rows that nothing else has seen.
+def choose(seen: Predictions, rows: Predictions, wanted: Wanted) -> Threshold:
+    """The threshold that keeps what is wanted, fitted on `rows`, which nothing else has looked at.
 
-    Without a wish the accuracy to promise is chosen on the validation rows, so that the promise,
-    fitted on the calibration rows, holds at its full confidence.
+    Without a wish the accuracy to promise is chosen on `seen`, the validation rows, so that the
+    promise holds at its full confidence. Where not even the lowest can be promised, that most
+    inputs are answered is promised instead, and nothing about the answers.
     """
-    rows = read(predictions_path(run, "calibration"), probs=False)
     if wanted.said:
         return fit_threshold(rows, wanted.accuracy, wanted.confidence, coverage=wanted.coverage)
-    seen = read(predictions_path(run, "validation"), probs=False)
     found = fit_threshold(rows, target(seen, len(rows)), wanted.confidence)
     if found.promised:
         return found

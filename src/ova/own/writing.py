@@ -26,10 +26,8 @@ def separated(answers: Iterable[Answer], file: TextIO, delimiter: str = ",") -> 
 
 
 def cell(value: object) -> object:
-    """A value as text: six digits are enough, and what could not be decoded is shown as such."""
-    if isinstance(value, float):
-        return f"{value:.6g}"
-    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
+    """A value as text; six digits are enough."""
+    return f"{value:.6g}" if isinstance(value, float) else clean(value)
 
 
 def csv_file(path: Path, answers: Iterable[Answer]) -> None:

@@ -1,0 +1,57 @@
+"""Tiny data of every kind, easy enough to be learned in seconds."""
+
+import csv
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+
+TOPICS = {
+    "weather, today": ["rain", "sun", "storm", "cloud", "wind"],
+    'the "bank"': ["money", "account", "loan", "card", "balance"],
+    "7": ["goal", "match", "team", "score", "player"],
+}
+
+
+def write_csv(path: Path, header: Iterable[str], rows: Iterable[Iterable[Any]]) -> Path:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(header)
+        writer.writerows(rows)
+    return path
+
+
+def sentences(path: Path, per_class: int = 40) -> Path:
+    """Three topics; their names have commas, quotes and digits."""
+    draw = np.random.default_rng(0)
+    rows = []
+    for topic, words in TOPICS.items():
+        for number in range(per_class):
+            chosen = " and the ".join(draw.choice(words, 3))
+            rows.append([f"tell me about {chosen} number {number}", topic])
+    return write_csv(path, ["sentence", "topic"], rows)
+
+
+def table(path: Path, per_class: int = 60) -> Path:
+    """Two numbers of very different size and one word; the labels are numbers."""
+    draw = np.random.default_rng(1)
+    rows = []
+    for label, (x, colour) in enumerate([(0.0, "red"), (4.0, "blue"), (8.0, "red")]):
+        for _ in range(per_class):
+            size = 1.7e9 + 1e3 * (x + draw.normal())
+            rows.append([x + draw.normal() / 2, size, colour, 10 * label])
+    return write_csv(path, ["length", "size", "colour", "label"], rows)
+
+
+def pictures(folder: Path, per_class: int = 30) -> Path:
+    """Red, green and blue noise in three folders."""
+    draw = np.random.default_rng(2)
+    for k, name in enumerate(["blue, dark", "green", "red"]):
+        (folder / name).mkdir(parents=True)
+        for number in range(per_class):
+            image = draw.integers(0, 90, (18, 20, 3), dtype=np.uint8)
+            image[:, :, k] += 120
+            cv2.imwrite(str(folder / name / f"{number}.png"), image)
+    return folder
