@@ -26,7 +26,7 @@ from ova.optimisation import optimiser
 from ova.recipe import Recipe
 from ova.training import fit
 
-TURNS, STEPS = 9, 4
+TURNS, STEPS = 9, 2
 MEAN, STD = (0.49, 0.48, 0.45), (0.20, 0.20, 0.20)
 ADAM = {"formulation": "ova", "epochs": 1000, "optimiser": "adam", "lr": 1e-3}
 

@@ -1,6 +1,7 @@
 """The desk experiments on real data: the whole protocol in small, and a step of the real models."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from lightning_fabric import Fabric
@@ -12,6 +13,7 @@ from ova.files import read_lines
 from ova.predictions import read
 from ova.recipe import Recipe, load
 from ova.recipes import EXPERIMENTS
+from ova.recipes.__main__ import table
 from ova.training import fit
 
 SEVERITIES = range(1, 6)
@@ -68,6 +70,11 @@ def test_the_real_network_learns_from_its_first_steps(name, formulation, data_di
     losses = [progress.row["loss"] for progress in happening if progress.row]
     assert len(losses) == 6
     assert losses[-1] < losses[0]
+
+
+def test_the_documented_table_is_that_of_the_recipes():
+    text = (Path(__file__).parents[1] / "docs" / "experiments.md").read_text(encoding="utf-8")
+    assert table() in text
 
 
 def test_the_paper_and_the_desk_differ_only_where_the_desk_must():

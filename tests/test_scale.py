@@ -71,7 +71,7 @@ def test_two_processes_train_and_evaluate_imagenet_each_row_once(images, tmp_pat
         said = read(folder / "predictions" / f"{name}.parquet")
         assert sorted(said.id) == list(range(7 * CLASSES)), name
         y = np.repeat(np.arange(CLASSES), 7)
-        np.testing.assert_array_equal(said.y[np.argsort(said.id)], y)
+        np.testing.assert_array_equal(said.target[np.argsort(said.id)], y)
     assert set(names) <= {row["dataset"] for row in read_lines(folder / "measurements.jsonl")}
     assert len(read_lines(folder / "log.jsonl")) == 1
 

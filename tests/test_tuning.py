@@ -264,7 +264,7 @@ def test_kill_minus_nine_loses_no_trial(undisturbed, tmp_path):
             time.sleep(0.01)
         time.sleep(0.1 * kill)
         process.send_signal(signal.SIGKILL)
-        process.wait()
+        process.communicate()
     said, _ = worker(tmp_path).communicate(timeout=240)
     assert rows(tmp_path) == rows(undisturbed)
     assert (tmp_path / "small" / "softmax.json").exists()

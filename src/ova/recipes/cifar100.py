@@ -9,7 +9,7 @@ Expected (paper, table of AUROC / AUPRC): CIFAR-10 softmax .8003 / .7587, dm .78
 ova .8019 / .7601, ova-dm .7669 / .7274; SVHN softmax .6420 / .7779, dm .6744 / .8047,
 ova .6700 / .8028, ova-dm .5966 / .7948. The group's softmax baseline: accuracy 79.8 %, ECE .086,
 corrupted 51.4 % and .239.
-Cost: 17,600 steps of 512 per run, 5.2 GFLOPs forward per image: for GPUs, see docs/scale.md.
+Cost: 17,600 steps of 512 per run, 5.2 G multiply-adds forward per image: for GPUs, see docs/scale.md.
 Command: ova run cifar100 --devices 8
 """
 

@@ -6,7 +6,7 @@ baseline (lr 0.1 x 4096 / 256 = 1.6, 5 epochs of warm-up, x 0.1 at 30, 60 and 80
 15 corruptions x 5 severities.
 Expected (paper, figure of ImageNet-C): `ova` keeps the accuracy of `softmax` and is better
 calibrated at high severity; `ova-dm` does not reach that accuracy at 1,000 classes.
-Cost: 28,000 steps of 4,096 per run, 4.1 GFLOPs forward per image: for GPUs, see docs/scale.md.
+Cost: 28,000 steps of 4,096 per run, 4.1 G multiply-adds forward per image: for GPUs, see docs/scale.md.
 Command: ova run imagenet --devices 8 --set precision=bf16-mixed
 """
 
