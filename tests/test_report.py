@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -218,7 +218,7 @@ def test_the_needed_threshold_is_the_lowest_that_holds_from_there_on():
 # Thinning and packing
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.tuples(st.integers(0, 999), st.integers(0, 999)), min_size=1, max_size=60))
 def test_a_thinned_curve_passes_every_dropped_point_closely(points):
     x = sorted(a / 1000 for a, _ in points)
@@ -239,9 +239,10 @@ def test_thinning_leaves_out_most_of_a_smooth_curve():
     assert len(thin(x.tolist(), (x**3).tolist())) < 60
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.lists(
-        st.dictionaries(st.sampled_from("abc"), st.one_of(st.none(), st.booleans(), st.integers(-9, 9), st.text(max_size=3))),
+        st.dictionaries(st.sampled_from("abc"), st.one_of(st.none(), st.booleans(), st.integers(-9, 9), st.sampled_from(["", "x", "1"]))),
         max_size=12,
     )
 )  # fmt: skip
@@ -335,8 +336,8 @@ def test_names_from_data_stay_text(tmp_path):
     recipe = {"experiment": EVIL, "formulation": EVIL, "seed": 0, "data": EVIL, "model": "a\u2028b"}
     made_runs.write_run(tmp_path / "e" / "r", recipe, rows, curves, [])
     text = page.html(runs.read([tmp_path]))
-    assert "<script>document" not in text
-    assert "<img" not in text
+    assert len(re.findall("<script", text.replace(page.bundle(), ""))) == 3  # the page's own
+    assert "<img" not in text.replace(page.bundle(), "")  # Vega's code has one in a string
     data = re.search(r'id="data">(.*?)</script>', text, re.S)[1]
     assert not re.search("[<>&\u2028\u2029]", data)
     assert json.loads(data)["charts"][0]["experiment"] == EVIL
