@@ -53,11 +53,12 @@ def peak_bytes(step: Step) -> int:
     step()
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as record:
         step()
-    now = highest = 0
+    now = lowest = highest = 0
     events = record.profiler.kineto_results.events()
     for event in sorted((e for e in events if e.name() == "[memory]"), key=lambda e: e.start_ns()):
         now += event.nbytes()
-        highest = max(highest, now)
+        lowest = min(lowest, now)  # the gradients of the step before go first
+        highest = max(highest, now - lowest)
     return highest
 
 
