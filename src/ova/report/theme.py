@@ -5,7 +5,7 @@ from typing import Any
 
 import altair as alt
 
-Chart = alt.Chart | alt.LayerChart | alt.FacetChart | alt.ConcatChart | alt.VConcatChart
+Chart = Any  # Altair's own types do not survive its own methods
 Row = dict[str, Any]
 
 # Okabe and Ito's palette, without black and yellow, which vanish on dark and on light paper.
@@ -56,7 +56,7 @@ def children(rows: Iterable[Row], labels: Sequence[str]) -> list[Row]:
     return [{"label": label} for label in present(rows, labels)]
 
 
-def rule() -> alt.Chart:
+def rule() -> Chart:
     """The slider's place on a confidence axis."""
     at = alt.Chart(values([{"at": 0}])).transform_calculate(at="threshold")
     return at.mark_rule(clip=True, color=QUIET, strokeWidth=1.5, strokeDash=[3, 3]).encode(x="at:Q")

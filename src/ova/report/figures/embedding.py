@@ -6,7 +6,7 @@ import altair as alt
 
 from ova.report.runs import Run
 from ova.report.select import curves, unfold
-from ova.report.theme import LABEL_SHOWN, LATER, QUIET, Row, children, finish, present
+from ova.report.theme import LABEL_SHOWN, LATER, QUIET, Chart, Row, children, finish, present
 
 MOST = 400  # points per formulation
 
@@ -26,7 +26,7 @@ def rows(runs: Sequence[Run]) -> list[Row]:
     return [row for group in found.values() for row in group]
 
 
-def draw(rows: Sequence[Row], labels: Sequence[str]) -> alt.FacetChart:
+def draw(rows: Sequence[Row], labels: Sequence[str]) -> Chart:
     """One map per label: dots are examples in the colour of their class, diamonds are centres."""
     base = alt.Chart()
     x = alt.X("x:Q", title=None, scale=alt.Scale(zero=False))

@@ -2,15 +2,16 @@
 
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import altair as alt
 
 from ova.report.figures.severity import NAMES
 from ova.report.runs import Run
 from ova.report.select import shifts
-from ova.report.theme import LATER, SHOWN, Row, children, finish, present
+from ova.report.theme import LATER, SHOWN, Chart, Row, children, finish, present
 
-SCHEME = {"accuracy": "viridis", "ece": "magma"}
+SCHEME: dict[str, Any] = {"accuracy": "viridis", "ece": "magma"}
 
 
 def rows(metric: str, runs: Sequence[Run]) -> list[Row]:
@@ -20,7 +21,7 @@ def rows(metric: str, runs: Sequence[Run]) -> list[Row]:
     ]
 
 
-def draw(metric: str, rows: Sequence[Row], labels: Sequence[str]) -> alt.FacetChart:
+def draw(metric: str, rows: Sequence[Row], labels: Sequence[str]) -> Chart:
     """One map per label: types down, severities across, the mean over seeds in each cell."""
     high = max(row["value"] for row in rows)
     base = (

@@ -11,6 +11,7 @@ from ova.report.theme import (
     RIGHT,
     SHOWN,
     WRONG,
+    Chart,
     Row,
     finish,
     present,
@@ -26,7 +27,7 @@ def rows(runs: Sequence[Run]) -> list[Row]:
     return [{key: row.get(key) for key in keys} for row in points(runs, "histogram")]
 
 
-def draw(rows: Sequence[Row], labels: Sequence[str]) -> alt.ConcatChart:
+def draw(rows: Sequence[Row], labels: Sequence[str]) -> Chart:
     """One panel per label and OOD set; each set's bars sum to one."""
     names = list(dict.fromkeys(row["dataset"] for row in rows))
     places = [(label, name) for name in names for label in present(rows, labels)]
@@ -36,7 +37,7 @@ def draw(rows: Sequence[Row], labels: Sequence[str]) -> alt.ConcatChart:
     return finish(chart, rows, linked=True, cell=170, extra=62, children=panels)
 
 
-def panel(label: str, name: str) -> alt.LayerChart:
+def panel(label: str, name: str) -> Chart:
     """Three outlines over the confidence axis."""
     base = (
         alt.Chart()

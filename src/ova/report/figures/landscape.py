@@ -1,12 +1,13 @@
 """Confidence over the plane of the toy problem (the paper's F1)."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import altair as alt
 
 from ova.report.runs import Run
 from ova.report.select import curves
-from ova.report.theme import LABEL_SHOWN, LATER, Row, children, finish, present
+from ova.report.theme import LABEL_SHOWN, LATER, Chart, Row, children, finish, present
 
 MOST = 100  # cells along a side
 OVERLAP = 1.5  # cells overlap by a pixel or so, so that no seams shine through
@@ -45,7 +46,7 @@ def spacing(axis: Sequence[float]) -> float:
     return (values[-1] - values[0]) / (len(values) - 1) if len(values) > 1 else 1.0
 
 
-def draw(rows: Sequence[Row], labels: Sequence[str]) -> alt.FacetChart:
+def draw(rows: Sequence[Row], labels: Sequence[str]) -> Chart:
     """One map per label; where the confidence is below the slider's threshold it is grey."""
     facet = alt.Facet("label:N", title=None, sort=present(rows, labels))
     cells = (
@@ -77,12 +78,16 @@ SHADE = alt.Color(
 GREY = "'hsl(215, 5%, ' + round(34 + 40 * datum.confidence) + '%)'"
 
 
-def along(chart: alt.Chart, name: str, axis: Sequence[float]) -> alt.Chart:
+def along(chart: alt.Chart, name: str, axis: Sequence[float]) -> Chart:
     """Place the cells along one axis."""
     low, high, side = min(axis), max(axis), spacing(axis)
     chart = chart.transform_calculate(**{f"{name}2": f"datum.{name} + {OVERLAP * side}"})
     scale = alt.Scale(domain=[low, high + side], nice=False)
-    options = {"title": None, "axis": alt.Axis(grid=False, tickCount=4), "scale": scale}
+    options: dict[str, Any] = {
+        "title": None,
+        "axis": alt.Axis(grid=False, tickCount=4),
+        "scale": scale,
+    }
     if name == "x":
         return chart.encode(x=alt.X("x:Q", **options), x2="x2:Q")
     return chart.encode(y=alt.Y("y:Q", **options), y2="y2:Q")

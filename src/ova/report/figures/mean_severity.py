@@ -7,7 +7,7 @@ import altair as alt
 from ova.report.figures.severity import AXIS, NAMES
 from ova.report.runs import Run
 from ova.report.select import shifts
-from ova.report.theme import SHOWN, Row, colour, dash, finish
+from ova.report.theme import SHOWN, Chart, Row, colour, dash, finish
 
 
 def rows(runs: Sequence[Run]) -> list[Row]:
@@ -23,7 +23,7 @@ def rows(runs: Sequence[Run]) -> list[Row]:
     ]
 
 
-def draw(rows: Sequence[Row], labels: Sequence[str]) -> alt.ConcatChart:
+def draw(rows: Sequence[Row], labels: Sequence[str]) -> Chart:
     """Lines of means over seeds, with the range of the seeds as a whisker."""
     metrics = [m for m in NAMES if any(row["metric"] == m for row in rows)]
     charts = [panel(m, labels) for m in metrics]
@@ -31,7 +31,7 @@ def draw(rows: Sequence[Row], labels: Sequence[str]) -> alt.ConcatChart:
     return finish(chart, rows, cell=340, extra=64)
 
 
-def panel(metric: str, labels: Sequence[str]) -> alt.LayerChart:
+def panel(metric: str, labels: Sequence[str]) -> Chart:
     """The lines of one metric."""
     name = NAMES[metric]
     base = (

@@ -6,7 +6,7 @@ import altair as alt
 
 from ova.report.runs import Run
 from ova.report.select import curves, unfold
-from ova.report.theme import SHOWN, Row, colour, dash, finish, share
+from ova.report.theme import SHOWN, Chart, Row, colour, dash, finish, share
 from ova.report.thinning import thinned
 
 
@@ -21,7 +21,7 @@ def rows(runs: Sequence[Run]) -> list[Row]:
     return found
 
 
-def draw(rows: Sequence[Row], labels: Sequence[str]) -> alt.ConcatChart:
+def draw(rows: Sequence[Row], labels: Sequence[str]) -> Chart:
     """One panel per OOD set, the curves of every seed."""
     names = list(dict.fromkeys(row["dataset"] for row in rows))
     charts = [panel(labels, name) for name in names]
@@ -29,7 +29,7 @@ def draw(rows: Sequence[Row], labels: Sequence[str]) -> alt.ConcatChart:
     return finish(chart, rows, cell=250, extra=62, columns=3, limit=360)
 
 
-def panel(labels: Sequence[str], name: str) -> alt.Chart:
+def panel(labels: Sequence[str], name: str) -> Chart:
     """The curves of one OOD set."""
     mine = alt.Chart().transform_filter(SHOWN).transform_filter(alt.datum.dataset == name)
     line = mine.mark_line(strokeWidth=1.6).encode(

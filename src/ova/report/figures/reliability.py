@@ -7,7 +7,7 @@ import altair as alt
 
 from ova.report.runs import Run
 from ova.report.select import points, values
-from ova.report.theme import QUIET, SHOWN, Row, colours, finish, present, rule
+from ova.report.theme import QUIET, SHOWN, Chart, Row, colours, finish, present, rule
 from ova.report.theme import values as data
 
 
@@ -43,7 +43,7 @@ def severity(row: Row) -> int:
     return int(last) if last.isdecimal() else 0
 
 
-def draw(rows: Sequence[Row], labels: Sequence[str]) -> alt.ConcatChart:
+def draw(rows: Sequence[Row], labels: Sequence[str]) -> Chart:
     """One diagram per label: accuracy against confidence, the gap, and where the answers are."""
     paint = colours(labels)
     labels = present(rows, labels)
@@ -59,7 +59,7 @@ def ece_of(rows: Sequence[Row], label: str) -> dict[str, float]:
     return {str(r["seed"]): r["ece"] for r in rows if r["label"] == label and r["ece"] is not None}
 
 
-def one(label: str, paint: str, ece: Mapping[str, float]) -> alt.VConcatChart:
+def one(label: str, paint: str, ece: Mapping[str, float]) -> Chart:
     """The diagram of one label, with its ECE in the title."""
     base = pooled(label)
     title = f"{label} · ECE {sum(ece.values()) / len(ece):.3f}" if ece else label
@@ -89,7 +89,7 @@ def one(label: str, paint: str, ece: Mapping[str, float]) -> alt.VConcatChart:
     return alt.vconcat(top, below, spacing=6, title=title)
 
 
-def pooled(label: str) -> alt.Chart:
+def pooled(label: str) -> Chart:
     """Bins of all shown seeds together, weighted by their counts."""
     return (
         alt.Chart()

@@ -6,7 +6,7 @@ import altair as alt
 
 from ova.report.runs import Run
 from ova.report.select import curves, unfold
-from ova.report.theme import LATER, SHOWN, Row, colour, dash, finish
+from ova.report.theme import LATER, SHOWN, Chart, Row, colour, dash, finish
 from ova.report.thinning import thinned
 
 LEAST = 0.05
@@ -25,7 +25,7 @@ def rows(runs: Sequence[Run]) -> list[Row]:
     return found
 
 
-def draw(rows: Sequence[Row], labels: Sequence[str]) -> alt.Chart:
+def draw(rows: Sequence[Row], labels: Sequence[str]) -> Chart:
     """One line per seed; lower is better everywhere."""
     top = max(0.01, *(row["risk"] for row in rows))
     line = alt.Chart(LATER).transform_filter(SHOWN).mark_line(strokeWidth=1.6, opacity=0.85)

@@ -6,7 +6,7 @@ import altair as alt
 
 from ova.report.runs import Run
 from ova.report.select import curves, unfold
-from ova.report.theme import QUIET, SHOWN, Row, colour, dash, finish, share
+from ova.report.theme import QUIET, SHOWN, Chart, Row, colour, dash, finish, share
 from ova.report.theme import values as data
 from ova.report.thinning import thinned
 from ova.report.thresholds import table
@@ -38,7 +38,7 @@ def working_points(runs: Sequence[Run]) -> list[Row]:
     ]
 
 
-def draw(rows: Sequence[Row], labels: Sequence[str]) -> alt.ConcatChart:
+def draw(rows: Sequence[Row], labels: Sequence[str]) -> Chart:
     """One panel per OOD set; a known input is the positive class."""
     names = list(dict.fromkeys(row["dataset"] for row in rows))
     charts = [panel(labels, name) for name in names]
@@ -46,7 +46,7 @@ def draw(rows: Sequence[Row], labels: Sequence[str]) -> alt.ConcatChart:
     return finish(chart, rows, linked=True, cell=250, extra=62, columns=3, limit=360)
 
 
-def panel(labels: Sequence[str], name: str) -> alt.LayerChart:
+def panel(labels: Sequence[str], name: str) -> Chart:
     """The curves of every seed, chance as a diagonal, and a dot where the slider stands."""
     x = alt.X(**share("fpr:Q", X))
     y = alt.Y(**share("tpr:Q", Y))

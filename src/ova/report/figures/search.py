@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import altair as alt
 
 from ova.report.runs import Run
-from ova.report.theme import LABEL_SHOWN, LATER, Row, colour, finish
+from ova.report.theme import LABEL_SHOWN, LATER, Chart, Row, colour, finish
 
 ABOUT = ("experiment", "formulation", "trial", "state", "value")
 
@@ -34,7 +34,7 @@ def settings(trial: Row) -> Row:
     }
 
 
-def draw(rows: Sequence[Row], labels: Sequence[str]) -> alt.LayerChart:
+def draw(rows: Sequence[Row], labels: Sequence[str]) -> Chart:
     """Dots are trials, the line is the best so far."""
     base = alt.Chart(LATER).transform_filter(LABEL_SHOWN)
     x = alt.X("trial:Q", title="trial", axis=alt.Axis(tickMinStep=1))

@@ -6,7 +6,7 @@ import altair as alt
 
 from ova.report.runs import Run
 from ova.report.select import shifts
-from ova.report.theme import SHOWN, Row, colour, finish, present
+from ova.report.theme import SHOWN, Chart, Row, colour, finish, present
 
 NAMES = {"accuracy": "accuracy", "ece": "ECE"}
 AXIS = alt.Axis(labelAngle=0, labelExpr="datum.value == 0 ? 'test' : datum.label")
@@ -17,7 +17,7 @@ def rows(runs: Sequence[Run]) -> list[Row]:
     return [row for metric in NAMES for row in shifts(runs, metric)]
 
 
-def draw(rows: Sequence[Row], labels: Sequence[str]) -> alt.ConcatChart:
+def draw(rows: Sequence[Row], labels: Sequence[str]) -> Chart:
     """Boxes side by side: median, quartiles and extremes over the types of shift and seeds."""
     metrics = [m for m in NAMES if any(row["metric"] == m for row in rows)]
     charts = [panel(m, labels, present(rows, labels)) for m in metrics]
@@ -25,7 +25,7 @@ def draw(rows: Sequence[Row], labels: Sequence[str]) -> alt.ConcatChart:
     return finish(chart, rows, cell=340, extra=64)
 
 
-def panel(metric: str, labels: Sequence[str], shown: Sequence[str]) -> alt.Chart:
+def panel(metric: str, labels: Sequence[str], shown: Sequence[str]) -> Chart:
     """The boxes of one metric."""
     box = alt.Chart().transform_filter(SHOWN).transform_filter(alt.datum.metric == metric)
     box = box.mark_boxplot(

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 
 import altair as alt
 
-from ova.report.theme import SHOWN, Row, colour, dash, finish, rule
+from ova.report.theme import SHOWN, Chart, Row, colour, dash, finish, rule
 from ova.report.thresholds import rows
 
 __all__ = ["draw", "rows"]
 
 
-def draw(rows: Sequence[Row], labels: Sequence[str]) -> alt.ConcatChart:
+def draw(rows: Sequence[Row], labels: Sequence[str]) -> Chart:
     """One column per set: the test set alone, and mixed with each OOD set, whose answers are wrong."""
     sets = list(dict.fromkeys(row["dataset"] for row in rows))
     charts = [column(labels, name, lowest(rows, name)) for name in sets]
@@ -23,17 +23,17 @@ def lowest(rows: Sequence[Row], name: str) -> float:
     known = [
         row["accuracy"] for row in rows if row["dataset"] == name and row["accuracy"] is not None
     ]
-    return min([0.9, *known])
+    return float(min([0.9, *known]))
 
 
-def column(labels: Sequence[str], name: str, low: float) -> alt.VConcatChart:
+def column(labels: Sequence[str], name: str, low: float) -> Chart:
     """Accuracy above, share kept below, for one set."""
     top = panel(name, labels, ("accuracy", "accuracy of the answered"), low).properties(height=220)
-    low = panel(name, labels, ("answered", "share answered"), 0).properties(height=110)
-    return alt.vconcat(top, low, spacing=10, title=name)
+    below = panel(name, labels, ("answered", "share answered"), 0).properties(height=110)
+    return alt.vconcat(top, below, spacing=10, title=name)
 
 
-def panel(name: str, labels: Sequence[str], y: tuple[str, str], low: float) -> alt.LayerChart:
+def panel(name: str, labels: Sequence[str], y: tuple[str, str], low: float) -> Chart:
     """Mean over seeds as a line, the range of seeds as a band, the slider as a rule with dots."""
     base = (
         alt.Chart()

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import altair as alt
 
 from ova.report.runs import Run
-from ova.report.theme import SHOWN, Row, colour, finish
+from ova.report.theme import SHOWN, Chart, Row, colour, finish
 
 SETS = {"training": "", "validation": "validation_"}
 MOST = 200  # epochs drawn; of longer runs every k-th, and the last
@@ -36,7 +36,7 @@ def thinned(log: Sequence[Row]) -> list[Row]:
     return [entry for i, entry in enumerate(log) if i % step == 0 or i == len(log) - 1]
 
 
-def draw(rows: Sequence[Row], labels: Sequence[str]) -> alt.ConcatChart:
+def draw(rows: Sequence[Row], labels: Sequence[str]) -> Chart:
     """Means over seeds; whole lines are validation, dotted ones training."""
     metrics = list(dict.fromkeys(row["metric"] for row in rows))
     charts = [panel(m, labels) for m in metrics]
@@ -44,7 +44,7 @@ def draw(rows: Sequence[Row], labels: Sequence[str]) -> alt.ConcatChart:
     return finish(chart, rows, cell=340, extra=64)
 
 
-def panel(metric: str, labels: Sequence[str]) -> alt.Chart:
+def panel(metric: str, labels: Sequence[str]) -> Chart:
     """The lines of one metric."""
     dotted = alt.Scale(domain=list(SETS), range=[[2, 3], [1, 0]])
     line = (
