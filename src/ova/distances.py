@@ -112,7 +112,8 @@ def _amid(w: Tensor) -> Tensor | None:
 
 def _squares(x: Tensor) -> Tensor:
     """|x|² of each row, without a copy of x."""
-    return torch.linalg.vector_norm(x, dim=-1).square_()
+    length: Tensor = torch.linalg.vector_norm(x, dim=-1)
+    return length.square_()
 
 
 def _from(c: Tensor | None, x: Tensor) -> Tensor:
