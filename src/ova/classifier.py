@@ -3,13 +3,15 @@
 import torch
 from torch import Tensor, nn
 
-from ova.data.task import Task, plan
+from ova.data.task import Task
 from ova.formulations import FORMULATIONS
 from ova.heads import LastLayer
 from ova.models import model
 from ova.models.backbone import Backbone
 from ova.recipe import Recipe
 from ova.tables import pick
+
+PER_CLASS, AT_MOST = 8, 2048  # examples that a head starts from
 
 
 class Classifier(nn.Module):
@@ -43,15 +45,20 @@ def assemble(backbone: Backbone, formulation: str, classes: int, images: bool) -
 
 @torch.no_grad()
 def start(net: Classifier, task: Task, recipe: Recipe) -> None:
-    """Let the head set its first scale by the features of one global batch.
+    """Let the head set its first centres and scale by the features of a first batch.
 
-    Every process sees the same whole batch here, so all of them start with the same head.
+    Every process sees the same batch here, so all of them start with the same head.
     """
+    count = max(recipe.batch_size, min(PER_CLASS * len(task.classes), AT_MOST))
     draw = torch.Generator().manual_seed(recipe.seed)
-    rows = plan(task.train, recipe.batch_size, draw)[:1]
-    mode = net.training
-    for x, _ in task.train.batches(rows):
+    rows = torch.randperm(len(task.train), generator=draw)[:count]
+    kept = {name: buffer.clone() for name, buffer in net.named_buffers()}
+    # In training mode, because that is where the features go on from: batch norm that has seen
+    # nothing yet gives features of quite another length when it is evaluated.
+    net.train()
+    for x, y in task.train.batches([rows]):
         device = next(net.parameters()).device
-        net.eval()  # neither dropout nor the running statistics belong to the start
-        net.head.start(net.backbone(task.prepare(x.to(device))))
-    net.train(mode)
+        f = net.backbone(task.prepare(x.to(device)))
+        for name, buffer in net.named_buffers():
+            buffer.copy_(kept[name])  # running statistics begin with the first step
+        net.head.start(f, y.to(device))

@@ -13,7 +13,7 @@ from ova.errors import BadInput
 
 
 class LastLayer(nn.Module):
-    """A last layer. `start(f)` gives it its first values from a first batch of embeddings."""
+    """A last layer. `start(f, y)` gives it its first values from a first batch."""
 
     def __init__(self, in_features: int, classes: int) -> None:
         super().__init__()
@@ -23,7 +23,7 @@ class LastLayer(nn.Module):
             )
         self.in_features, self.classes = in_features, classes
 
-    def start(self, f: Tensor) -> None:
+    def start(self, f: Tensor, y: Tensor | None = None) -> None:
         """Nothing to do for a head whose start does not depend on the data."""
 
     @property
@@ -120,8 +120,9 @@ class LogitDistance(LastLayer):
 class Starting(LastLayer):
     """A head whose start is measured on a first batch.
 
-    Call `start(f)` before training; without that, the first forward in training mode does it. A
-    head that is only evaluated never starts.
+    Call `start(f, y)` before training, with embeddings as the network in training mode gives them;
+    without that, the first forward in training mode does it, not knowing the targets y. A head that
+    is only evaluated never starts.
     """
 
     started: Tensor
@@ -146,18 +147,20 @@ class Starting(LastLayer):
         return self.logits(f)
 
     @torch.no_grad()
-    def start(self, f: Tensor) -> None:
-        """Set centres and scale by the embeddings f of a first batch."""
+    def start(self, f: Tensor, y: Tensor | None = None) -> None:
+        """Set centres and scale by the embeddings f of a first batch, and its targets if known."""
         if f.shape[-1] != self.in_features or not f.numel():
             raise BadInput(
                 f"a start needs embeddings of size {self.in_features}, not {tuple(f.shape)}"
             )
-        self.measure(f.detach().reshape(-1, self.in_features).float())
+        self.measure(
+            f.detach().reshape(-1, self.in_features).float(), None if y is None else y.reshape(-1)
+        )
         self.started.fill_(True)
         self.waiting = False
 
-    def measure(self, f: Tensor) -> None:
-        """Set the first values from embeddings (B x D)."""
+    def measure(self, f: Tensor, y: Tensor | None) -> None:
+        """Set the first values from embeddings (B x D) and targets (B)."""
         raise NotImplementedError
 
     def logits(self, f: Tensor) -> Tensor:
@@ -171,7 +174,7 @@ def _look(head: nn.Module, _: Any) -> None:
 
 
 class StartedDistance(Starting):
-    """z_k = -s ||f - w_k|| with centres amid the first batch and a fixed s: p = 1/K on average.
+    """z_k = -s ||f - w_k||, centres near the class means of a first batch, s fixed: p = 1/K on average.
 
     2 sigmoid(-s d) = 1 / K where s d = log(2 K - 1).
     """
@@ -189,11 +192,13 @@ class StartedDistance(Starting):
         """The weights are the centres."""
         return self.weight
 
-    def measure(self, f: Tensor) -> None:
-        """Centres around the mean of the batch, at the distance of its examples."""
+    def measure(self, f: Tensor, y: Tensor | None) -> None:
+        """Centres around the mean of the batch, each towards the mean of its class where known."""
         mean = f.mean(0)
         radius = _positive((f - mean).square().sum(-1).mean().sqrt())
         self.weight.copy_(mean + self.spread * radius * self.weight)
+        if y is not None:
+            self.weight += _class_offsets(f - mean, y, self.classes)
         d = distances(f, self.weight)
         top = 4 * log(2 * self.classes - 1) / _positive(d.mean())
         self.scale.copy_(_falling_to(1 / self.classes, lambda s: 2 * torch.sigmoid(-s * d), top))
@@ -226,7 +231,7 @@ class Ball(Starting):
         """The normalised embedding."""
         return F.layer_norm(f, (self.in_features,))
 
-    def measure(self, f: Tensor) -> None:
+    def measure(self, f: Tensor, _: Tensor | None) -> None:
         """Scale by the spread of the distances, radius by their mean."""
         d = self.distances(f)
         scale = 2 / _positive(d.std())
@@ -252,6 +257,17 @@ def _falling_to(goal: float, p: Callable[[Tensor], Tensor], top: Tensor) -> Tens
         above = p(middle).mean() > goal
         low, high = torch.where(above, middle, low), torch.where(above, high, middle)
     return (low + high) / 2
+
+
+def _class_offsets(f: Tensor, y: Tensor, classes: int) -> Tensor:
+    """The mean of each class's embeddings, drawn to zero as if one more lay there.
+
+    Random features already tell classes apart, so a head that starts near the class means has much
+    of its accuracy before the first step. One example alone is not trusted with a whole centre.
+    """
+    known = y >= 0
+    total = f.new_zeros(classes, f.shape[1]).index_add_(0, y[known], f[known])
+    return total / (1 + torch.bincount(y[known], minlength=classes)[:, None])
 
 
 def _positive(x: Tensor) -> Tensor:
