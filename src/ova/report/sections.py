@@ -114,7 +114,7 @@ def section(
     if not any(rows.values()):
         return None
     drawn = [figure(page, place[0], name, found, runs) for name, found in rows.items() if found]
-    absent = [name for name, found in rows.items() if not found]
+    absent = [name for name, found in rows.items() if not found and place[1] != "space"]
     return join(drawn, missing(absent) if absent else None)
 
 

@@ -34,7 +34,7 @@ def draw(rows: Sequence[Row], labels: Sequence[str]) -> Chart:
     charts = [panel(label, name) for label, name in places]
     chart = alt.concat(*charts, columns=4, spacing=24)
     panels = [{"label": label} for label, _ in places]
-    return finish(chart, rows, linked=True, cell=170, extra=62, children=panels)
+    return finish(chart, rows, linked=True, cell=170, extra=68, limit=320, children=panels)
 
 
 def panel(label: str, name: str) -> Chart:

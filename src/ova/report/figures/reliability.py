@@ -51,7 +51,7 @@ def draw(rows: Sequence[Row], labels: Sequence[str]) -> Chart:
     charts = [one(label, paint[label], errors[label]) for label in labels]
     chart = alt.concat(*charts, columns=4, spacing=26)
     panels = [{"label": label, "ece": errors[label]} for label in labels]
-    return finish(chart, rows, linked=True, cell=170, extra=62, children=panels)
+    return finish(chart, rows, linked=True, cell=170, extra=68, limit=320, children=panels)
 
 
 def ece_of(rows: Sequence[Row], label: str) -> dict[str, float]:

@@ -6,7 +6,7 @@ import altair as alt
 
 from ova.report.runs import Run
 from ova.report.select import shifts
-from ova.report.theme import SHOWN, Chart, Row, colour, finish, present
+from ova.report.theme import QUIET, SHOWN, Chart, Row, colour, finish, present
 
 NAMES = {"accuracy": "accuracy", "ece": "ECE"}
 AXIS = alt.Axis(labelAngle=0, labelExpr="datum.value == 0 ? 'test' : datum.label")
@@ -29,7 +29,7 @@ def panel(metric: str, labels: Sequence[str], shown: Sequence[str]) -> Chart:
     """The boxes of one metric."""
     box = alt.Chart().transform_filter(SHOWN).transform_filter(alt.datum.metric == metric)
     box = box.mark_boxplot(
-        extent="min-max", size=9, median={"color": "white"}, rule={"opacity": 0.7}
+        extent="min-max", size=9, median={"color": "white"}, rule={"color": QUIET}
     )
     return box.encode(
         x=alt.X("severity:O", title="severity of the shift", axis=AXIS),
