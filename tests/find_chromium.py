@@ -54,4 +54,8 @@ def get() -> str | None:
 
 if __name__ == "__main__":
     where = get()
-    print(f"browser tests use {where}" if where else "no Chromium could be had: the browser tests will not run")
+    print(
+        f"browser tests use {where}"
+        if where
+        else "no Chromium could be had: the browser tests will not run"
+    )

@@ -1,6 +1,7 @@
 """The command `ova`: joins the commands, and turns every error into a sentence and an exit code."""
 
 import sys
+from collections.abc import Callable
 
 import typer
 
@@ -26,7 +27,7 @@ app = typer.Typer(
 )
 
 # In the order in which a newcomer meets them.
-COMMANDS = {
+COMMANDS: dict[str, Callable[..., None]] = {
     "run": run,
     "report": report,
     "evaluate": evaluate,

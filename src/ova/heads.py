@@ -198,7 +198,7 @@ class StartedDistance(Starting):
         radius = _positive((f - mean).square().sum(-1).mean().sqrt())
         self.weight.copy_(mean + self.spread * radius * self.weight)
         if y is not None:
-            self.weight += _class_offsets(f - mean, y, self.classes)
+            self.weight.add_(_class_offsets(f - mean, y, self.classes))
         d = distances(f, self.weight)
         top = 4 * log(2 * self.classes - 1) / _positive(d.mean())
         self.scale.copy_(_falling_to(1 / self.classes, lambda s: 2 * torch.sigmoid(-s * d), top))

@@ -9,10 +9,15 @@ from torch.optim import SGD, Adam, AdamW, Optimizer
 from ova.recipe import Recipe
 from ova.tables import pick
 
+# Fused: one pass over each tensor instead of ten, which for a large embedding table is half a step.
 OPTIMISERS: dict[str, Callable[[list[dict[str, object]], Recipe], Optimizer]] = {
-    "sgd": lambda groups, r: SGD(groups, r.lr, momentum=r.momentum, nesterov=r.momentum > 0),
-    "adam": lambda groups, r: Adam(groups, r.lr, betas=(r.momentum, 0.999), eps=r.eps),
-    "adamw": lambda groups, r: AdamW(groups, r.lr, betas=(r.momentum, 0.999), eps=r.eps),
+    "sgd": lambda groups, r: SGD(
+        groups, r.lr, momentum=r.momentum, nesterov=r.momentum > 0, fused=True
+    ),
+    "adam": lambda groups, r: Adam(groups, r.lr, betas=(r.momentum, 0.999), eps=r.eps, fused=True),
+    "adamw": lambda groups, r: AdamW(
+        groups, r.lr, betas=(r.momentum, 0.999), eps=r.eps, fused=True
+    ),
 }
 
 

@@ -61,7 +61,7 @@ class Recipe:
     keep: str = choice("last", ("last", "best"), "which epoch predicts; best by validation loss")
     patience: int = number(0, 0, 100_000, "epochs without a better validation loss; 0: never stop")
     precision: str = choice(
-        "32-true", ("32-true", "bf16-mixed", "16-mixed", "64-true"), "arithmetic of the run"
+        "32-true", ("32-true", "bf16-mixed", "16-mixed"), "arithmetic of the run"
     )
     shift: str = field(
         default="all", metadata={"meaning": "`all`, `none`, a subset of corruptions, or one type"}

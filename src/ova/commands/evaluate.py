@@ -39,7 +39,7 @@ def spread(args: list[str]) -> list[str]:
     return found
 
 
-def evaluate(  # noqa: PLR0913, PLR0917
+def evaluate(
     files: Annotated[
         list[Path],
         typer.Argument(metavar="FILE...", help="Predictions on the test set, a file per model."),

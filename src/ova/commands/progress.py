@@ -35,17 +35,20 @@ def numbers(step: Step, examples_per_second: float) -> str:
 
 
 class Speed:
-    """Examples per second since the epoch began."""
+    """Examples per second since the first step that was seen."""
 
     def __init__(self) -> None:
-        self.epoch, self.began = 0, time.perf_counter()
+        self.began, self.epoch, self.examples, self.total = 0.0, 0, 0, 0
 
     def of(self, step: Step) -> float:
-        """The mean speed of the epoch so far."""
+        """The mean speed so far, validation included: what the time left depends on."""
         now = time.perf_counter()
-        if step.epoch != self.epoch:
-            self.epoch, self.began = step.epoch, now
-        return step.examples / max(now - self.began, 1e-3)
+        if not self.began:
+            self.began = now
+        else:
+            self.total += step.examples - (self.examples if step.epoch == self.epoch else 0)
+        self.epoch, self.examples = step.epoch, step.examples
+        return self.total / max(now - self.began, 1e-9)
 
 
 class Bar:
@@ -79,11 +82,15 @@ class Lines:
         now = time.perf_counter()
         if isinstance(event, Stage):
             if now - self.said > QUIET or not event.count or event.number == event.count:
-                self.say(f"{event.name} {event.number}/{event.count}" if event.count else event.name)
+                self.say(
+                    f"{event.name} {event.number}/{event.count}" if event.count else event.name
+                )
             return
         speed = self.speed.of(event)
         if now - self.said > QUIET or (event.row and event.step == event.steps):
-            self.say(f"step {event.step}/{event.steps}  epoch {event.epoch}  {numbers(event, speed)}")
+            self.say(
+                f"step {event.step}/{event.steps}  epoch {event.epoch}  {numbers(event, speed)}"
+            )
 
     def say(self, text: str) -> None:
         """Print one line."""

@@ -23,7 +23,9 @@ def first_line(thing: Any) -> str:
 
 def described(table: Mapping[str, Any]) -> Rows:
     """Every name of a table with what its docstring says."""
-    return [(name, getattr(entry, "about", "") or first_line(entry)) for name, entry in table.items()]
+    return [
+        (name, getattr(entry, "about", "") or first_line(entry)) for name, entry in table.items()
+    ]
 
 
 def settings() -> Rows:

@@ -200,7 +200,7 @@ def clinc(data_dir: Path | None) -> Task:
 
 
 def trimmed(data_dir: Path | None) -> Task:
-    """The same sentences with a small embedding table: a fifth of the work of a step."""
+    """The same sentences, with an embedding row only for word pieces that occur in training."""
     return task(trim(sentences(data_dir)))
 
 

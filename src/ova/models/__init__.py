@@ -17,7 +17,8 @@ Build = Callable[[tuple[int, ...], float], Backbone]
 MODELS: Mapping[str, Build] = {
     "mlp": mlp,
     "mlp-256": table_mlp,
-    "convnet": convnet,
+    "convnet": convnet(64, 128, 256),
+    "convnet-small": convnet(16, 32, 64),
     "resnet20": resnet20,
     "wrn-16-2": wide_resnet(16, 2),
     "wrn-28-10": wide_resnet(28, 10),

@@ -23,8 +23,9 @@ class Spans(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         x = F.pad(x, (0, max(SPANS) - 1))  # even a text of one piece has a span of each length
         h = self.dropout(self.embedding(x) * (x != 0).unsqueeze(-1)).transpose(1, 2)
-        f: Tensor = torch.cat([conv(h).relu().amax(-1) for conv in self.convolutions], -1)
-        return self.dropout(f)
+        spans = torch.cat([conv(h).relu().amax(-1) for conv in self.convolutions], -1)
+        f: Tensor = self.dropout(spans)
+        return f
 
 
 def text_cnn(shape: tuple[int, ...], dropout: float = 0.0) -> Backbone:

@@ -33,7 +33,7 @@ KINDS: Mapping[str, Kind] = {
         load=sentences.from_json,
         settings={"model": "text-cnn", "optimiser": "adamw", "lr": 1e-3, "weight_decay": 0.01,
                   "schedule": "linear", "dropout": 0.3},
-        steps=4_300, epochs=(10, 30), batch=(16, 64),
+        steps=4_300, epochs=(10, 20), batch=(16, 64),
     ),
     "table": Kind(
         load=lambda content, _: columns.from_json(content),

@@ -2,11 +2,13 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
 from lightning_fabric import Fabric
 
+from ova.certificates import accuracy_values, coverage_value
 from ova.data.task import Task
 from ova.engine import Machine
 from ova.errors import BadInput
@@ -15,13 +17,13 @@ from ova.own import folder as model_folder
 from ova.own.gathering import Gathered
 from ova.predictions import Predictions, read
 from ova.report.page import write_report
-from ova.threshold import Threshold, fit_threshold
+from ova.threshold import Threshold, fit_threshold, scored
 from ova.training import BEST, CHECKPOINT, trained
 
 RUN, REPORT = "run", "report.html"
 TARGETS = (0.99, 0.98, 0.95, 0.9, 0.8)  # accuracies that are tried when the user asks for none
 WORTH = 0.5  # share of the inputs that should be answered
-COVERAGE = 0.95  # promised when no accuracy can be
+COVERAGE = 0.95  # promised besides an accuracy that is easy, and alone when none can be
 
 
 @dataclass(frozen=True)
@@ -76,28 +78,51 @@ def fits(out: Path, task: Task) -> None:
 def choose(seen: Predictions, rows: Predictions, wanted: Wanted) -> Threshold:
     """The threshold that keeps what is wanted, fitted on `rows`, which nothing else has looked at.
 
-    Without a wish the accuracy to promise is chosen on `seen`, the validation rows, so that the
-    promise holds at its full confidence. Where not even the lowest can be promised, that most
-    inputs are answered is promised instead, and nothing about the answers.
+    Without a wish, what to promise is decided on `seen`, the validation rows, so that the promise
+    holds at its full confidence: an accuracy, and a coverage with it where the accuracy leaves
+    room for that. Where not even the lowest accuracy can be promised, that most inputs are
+    answered is promised instead, and nothing about the answers.
     """
     if wanted.said:
         return fit_threshold(rows, wanted.accuracy, wanted.confidence, coverage=wanted.coverage)
-    found = fit_threshold(rows, target(seen, len(rows)), wanted.confidence)
+    accuracy, easy = target(seen, len(rows))
+    fit = strictest if easy else fit_threshold
+    found = fit(rows, accuracy, wanted.confidence)
     if found.promised:
         return found
     return fit_threshold(rows, None, wanted.confidence, coverage=COVERAGE)
 
 
-def target(seen: Predictions, n: int) -> float:
-    """The highest accuracy that lets enough be answered, by the share that these rows allow.
+def strictest(rows: Predictions, accuracy: float, confidence: float) -> Threshold:
+    """The highest threshold that promises the accuracy and a coverage of 95 %.
+
+    An easy task would be promised with every input answered, also those from outside. All values
+    that `accuracy_values` gives are certified at once, so the highest may be taken.
+    """
+    found = fit_threshold(rows, accuracy, confidence, coverage=COVERAGE)
+    if not found.promised:
+        return found
+    c, right = scored(rows)
+    delta = (1 - confidence) / 2  # as for two promises that hold together
+    values = accuracy_values(c, right, accuracy, delta)
+    value = values[values <= coverage_value(np.sort(c)[::-1], COVERAGE, delta)].max()
+    above = c > value
+    return replace(
+        found,
+        value=float(value),
+        answered=float(above.mean()),
+        accuracy=float(right[above].mean()),
+    )
+
+
+def target(seen: Predictions, n: int) -> tuple[float, bool]:
+    """The highest accuracy that lets enough be answered, and whether that is nearly everything.
 
     The rows are repeated until there are as many as the promise will rest on.
     """
     repeats = max(1, round(n / len(seen)))
-    index = [row for row in range(len(seen)) for _ in range(repeats)]
-    many = seen.take(index)
+    many = seen.take([row for row in range(len(seen)) for _ in range(repeats)])
     found = [fit_threshold(many, accuracy) for accuracy in TARGETS]
-    for accuracy, threshold in zip(TARGETS, found, strict=True):
-        if threshold.answered >= WORTH:
-            return accuracy
-    return max(zip(found, TARGETS, strict=True), key=lambda pair: pair[0].answered)[1]
+    enough = [k for k, threshold in enumerate(found) if threshold.answered >= WORTH]
+    best = enough[0] if enough else max(range(len(found)), key=lambda k: found[k].answered)
+    return TARGETS[best], found[best].answered >= COVERAGE

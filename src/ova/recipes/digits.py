@@ -11,12 +11,12 @@ from ova.recipes.toy import PAPER
 BASE = Recipe(
     experiment="digits",
     data="digits",
-    model="convnet",
+    model="convnet-small",
     formulation="softmax",
-    epochs=40,
+    epochs=30,
     batch_size=64,
     optimiser="adam",
-    lr=2e-3,
+    lr=1e-2,
     schedule="cosine",
     warmup=2,
 )
