@@ -214,7 +214,10 @@ def test_the_promise_is_kept_though_its_accuracy_was_chosen_on_other_rows(accura
             continue
         above = truth.confidence > found.value
         promised += 1
-        broken += truth.correct[above].mean() < found.promise.accuracy
+        broken += bool(
+            truth.correct[above].mean() < found.promise.accuracy
+            or above.mean() < (found.promise.coverage or 0)
+        )
     assert broken <= 0.05 * 100 + 7  # three standard deviations above one in twenty
     assert promised > 50 or accuracy < 0.8  # and it is not kept by promising nothing
 
@@ -225,7 +228,16 @@ def test_what_the_user_asks_for_is_promised_or_nothing_is_answered() -> None:
     assert not choose(few, few, Wanted(accuracy=0.99)).promised
     assert choose(few, few, Wanted(coverage=0.8)).promised
     assert choose(few, few, Wanted()).promised  # the coverage, when no accuracy can be
-    assert target(said(2000, 0.995, draw), 3000) == TARGETS[0]
+    assert target(said(2000, 0.999, draw), 3000) == (TARGETS[0], True)
+
+
+def test_an_easy_task_still_refuses_what_is_far_below_its_usual_confidence() -> None:
+    draw = np.random.default_rng(2)
+    found = choose(said(300, 0.9999, draw), said(2000, 0.9999, draw), Wanted())
+    assert found.promise.coverage == COVERAGE
+    assert found.promise.accuracy is not None
+    assert 0.95 <= found.answered < 1
+    assert found.value > 0.5  # not: answer everything
 
 
 def test_patience_ends_after_so_many_epochs_without_better_loss() -> None:

@@ -22,8 +22,12 @@ def code(page: Path) -> str:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_the_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page_runs(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
     program = code(page)
     assert program.strip(), "no Python block"
+    if "OVA_DATA" in program:
+        monkeypatch.setenv("OVA_DATA", str(request.getfixturevalue("data_dir")))
     monkeypatch.chdir(tmp_path)
     exec(compile(program, str(page), "exec"), {"__name__": "__main__"})
