@@ -4,12 +4,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
-.PHONY: help demo test check bench results figures clean
+.PHONY: help demo test check bench results readme clean
 help:
 	@echo "make demo     train the toy and the digits, write report.html (5 minutes after the install)"
 	@echo "make test     every test"
 	@echo "make check    format, lint, types, layers, doctests and the fast tests"
 	@echo "make bench    every benchmark, printed as ratios of one run"
+	@echo "make results  every committed result again (long; complete runs are not run again)"
+	@echo "make readme   the README's tables, tree and figures from the committed results"
 	@echo "make clean    remove the virtual environment and the caches"
 
 $(VENV)/bin/python:
@@ -35,15 +37,25 @@ test: $(VENV)/.dev
 	$(BIN)/python -m pytest --numprocesses 2
 
 check: $(VENV)/.dev
-	$(BIN)/ruff format --check src tests benchmarks
-	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/ruff format --check src tests benchmarks docs results
+	$(BIN)/ruff check src tests benchmarks docs results
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python docs/make_readme.py --check
 	$(BIN)/python -m pytest --quiet --doctest-modules src
 	$(BIN)/python -m pytest --quiet --numprocesses 2 -m "not slow and not browser"
 
 bench: $(VENV)/.dev
 	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+results: $(VENV)/.run
+	$(BIN)/python results/collect.py --time
+	$(BIN)/ova run $(foreach file,$(wildcard results/*/*/recipe.json),--recipe $(file)) --out runs
+	$(BIN)/python results/collect.py runs
+
+readme: $(VENV)/.run
+	$(BIN)/ova report results --output report.html --figures docs/figures --format png
+	$(BIN)/python docs/make_readme.py
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -1,4 +1,4 @@
-"""LastLayer, link and loss bound as one value, so that what must agree cannot drift apart."""
+"""Head, link and loss bound as one value, so that what must agree cannot drift apart."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
