@@ -37,8 +37,8 @@ test: $(VENV)/.dev
 	$(BIN)/python -m pytest --numprocesses 2
 
 check: $(VENV)/.dev
-	$(BIN)/ruff format --check src tests benchmarks docs results
-	$(BIN)/ruff check src tests benchmarks docs results
+	$(BIN)/ruff format --check src tests benchmarks docs/*.py results
+	$(BIN)/ruff check src tests benchmarks docs/*.py results
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python docs/make_readme.py --check
