@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ova.commands import options
+
 if TYPE_CHECKING:
     from ova.corruptions.record import How
 
@@ -35,9 +37,7 @@ def corrupt(
     ] = None,
     severities: Annotated[str, typer.Option(help="Severities, for example 1,3,5.")] = "1,2,3,4,5",
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
-    data_dir: Annotated[
-        Path | None, typer.Option(envvar="OVA_DATA", help="Folder that holds the data sets.")
-    ] = None,
+    data_dir: options.DataDir = None,
 ) -> None:
     """Make the -C version of a data set: up to 19 types of corruption at 5 severities.
 

@@ -5,36 +5,28 @@ from typing import Annotated
 
 import typer
 
+from ova.commands import options
+
 
 def run(
     experiments: Annotated[
         list[str] | None, typer.Argument(help="Names from `ova list experiments`.")
     ] = None,
-    only: Annotated[
-        list[str] | None,
-        typer.Option(help="Only these formulations (repeat, or separate by commas)."),
-    ] = None,
+    only: options.Only = None,
     seeds: Annotated[
         int, typer.Option(min=0, help="Seeds 0 to N - 1; 0 takes the experiment's number.")
     ] = 0,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", help="Override a field of the recipe, for example epochs=5."),
-    ] = None,
+    settings: options.Settings = None,
     recipe: Annotated[
         list[Path] | None, typer.Option(help="Run recipe files, for example of `ova tune`.")
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder for the runs.")] = Path("runs"),
-    data_dir: Annotated[
-        Path | None, typer.Option(envvar="OVA_DATA", help="Folder that holds the data sets.")
-    ] = None,
-    devices: Annotated[int, typer.Option(min=1, help="Processes on this machine.")] = 1,
-    nodes: Annotated[int, typer.Option(min=1, help="Machines (torchrun or SLURM).")] = 1,
-    accelerator: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
-    device_batch: Annotated[
-        int, typer.Option(min=0, help="Examples one device holds at a time; 0: its whole share.")
-    ] = 0,
-    compile_: Annotated[bool, typer.Option("--compile", help="Compile the backbone.")] = False,
+    data_dir: options.DataDir = None,
+    devices: options.Devices = 1,
+    nodes: options.Nodes = 1,
+    accelerator: options.Accelerator = "auto",
+    device_batch: options.DeviceBatch = 0,
+    compile_: options.Compile = False,
     tensorboard: Annotated[bool, typer.Option(help="Also log to TensorBoard.")] = False,
 ) -> None:
     """Train, predict and measure, stage by stage; what is complete is not run again.
@@ -55,7 +47,7 @@ def run(
 
     if not experiments and not recipe:
         raise BadInput(f"name an experiment or a --recipe file. There is: {', '.join(EXPERIMENTS)}")
-    chosen = [name for part in only or [] for name in part.split(",") if name]
+    chosen = options.names(only)
     found = [pick(EXPERIMENTS, name, "experiment") for name in experiments or []]
     runs = [r for each in found for r in each.expand(chosen, seeds, settings or [])]
     runs += [override(load(path), settings or []) for path in recipe or []]

@@ -5,13 +5,12 @@ from typing import Annotated
 
 import typer
 
+from ova.commands import options
+
 
 def tune(
     experiment: Annotated[str, typer.Argument(help="A name from `ova list experiments`.")],
-    only: Annotated[
-        list[str] | None,
-        typer.Option(help="Only these formulations (repeat, or separate by commas)."),
-    ] = None,
+    only: options.Only = None,
     trials: Annotated[
         int, typer.Option(min=0, help="Trials per formulation; 0 takes the experiment's number.")
     ] = 0,
@@ -27,23 +26,14 @@ def tune(
         bool,
         typer.Option("--prune", help="Give up trials that are worse than most (not the paper)."),
     ] = False,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", help="Override a field of every trial's recipe, for example epochs=5."
-        ),
-    ] = None,
+    settings: options.Settings = None,
     out: Annotated[Path, typer.Option(help="Folder for the trials and the result.")] = Path("runs"),
-    data_dir: Annotated[
-        Path | None, typer.Option(envvar="OVA_DATA", help="Folder that holds the data sets.")
-    ] = None,
-    devices: Annotated[int, typer.Option(min=1, help="Processes on this machine.")] = 1,
-    nodes: Annotated[int, typer.Option(min=1, help="Machines (torchrun or SLURM).")] = 1,
-    accelerator: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
-    device_batch: Annotated[
-        int, typer.Option(min=0, help="Examples one device holds at a time; 0: its whole share.")
-    ] = 0,
-    compile_: Annotated[bool, typer.Option("--compile", help="Compile the backbone.")] = False,
+    data_dir: options.DataDir = None,
+    devices: options.Devices = 1,
+    nodes: options.Nodes = 1,
+    accelerator: options.Accelerator = "auto",
+    device_batch: options.DeviceBatch = 0,
+    compile_: options.Compile = False,
 ) -> None:
     """Search the experiment's ranges at random and keep the best recipe by validation loss.
 
@@ -62,7 +52,7 @@ def tune(
     from ova.tables import pick
     from ova.tuning import Bench, searches
 
-    chosen = [name for part in only or [] for name in part.split(",") if name]
+    chosen = options.names(only)
     found = searches(
         pick(EXPERIMENTS, experiment, "experiment"), chosen, trials, seed, settings or []
     )
