@@ -60,6 +60,8 @@ def headline(folder: Path) -> Iterator[tuple[str, float]]:
     """The numbers of a run that the README shows."""
     for line in (folder / "measurements.jsonl").read_text(encoding="utf-8").split("\n"):
         row = json.loads(line) if line else {"dataset": "", "metric": "", "value": None}
+        if "calibration" in row:
+            continue  # beside the raw value, not in its place
         where, metric = row["dataset"], row["metric"]
         if where == "test" and metric in ("accuracy", "ece"):
             yield {"accuracy": "accuracy", "ece": "ECE"}[metric], row["value"]

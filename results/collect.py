@@ -26,6 +26,8 @@ def collect(runs: Path) -> list[Path]:
         seed = json.loads((folder / "recipe.json").read_text())["seed"]
         for name in (*SMALL, "curves.json") if seed == 0 else SMALL:
             shutil.copyfile(folder / name, target / name)
+        if (folder / "calibration.json").exists():  # not of runs from before there was one
+            shutil.copyfile(folder / "calibration.json", target / "calibration.json")
         kept.append(target)
     return kept
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import typer
 
+from ova.commands.calibrate import calibrate
 from ova.commands.catalogue import catalogue
 from ova.commands.corrupt import corrupt
 from ova.commands.data import data
@@ -31,6 +32,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "run": run,
     "report": report,
     "evaluate": evaluate,
+    "calibrate": calibrate,
     "train": train,
     "predict": predict,
     "export": export,

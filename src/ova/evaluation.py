@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ova.calibration import Calibration
 from ova.errors import BadInput
 from ova.metrics import DETECTION, METRICS, SCORES, Draws, Interval
 from ova.metrics.calibration import BINS, Reliability, reliability
@@ -22,6 +23,8 @@ Row = dict[str, Any]
 Sets = Mapping[str, Predictions | Callable[[], Predictions]]
 POINTS = 500  # of a curve in the report; the numbers are read off all of them
 DIGITS = 6
+# What a calibration after training can change; the rest is of the answers or of all K probabilities.
+CALIBRATED = ("confidence", "ece", "ece_equal_mass", "mce", "rms_calibration_error")
 
 
 def evaluate(sets: Sets, draws: Draws | None = None) -> tuple[list[Row], list[Row]]:
@@ -65,6 +68,25 @@ def measurements(name: str, p: Predictions, draws: Draws | None = None) -> list[
         intervals = bootstrap_all(wanted, p, draws=draws)
         found = {metric: _interval(interval, draws) for metric, interval in intervals.items()}
     return [_row(name, m, len(p), wanted[m].parameters, values) for m, values in found.items()]
+
+
+def calibrated(sets: Sets, calibration: Calibration) -> list[Row]:
+    """The calibration metrics of `test` and of every shifted set after calibration.
+
+    The same names as before it; each row has the method under the key `calibration`.
+    """
+    rows: list[Row] = []
+    for name in sorted((n for n in sets if is_calibrated(n)), key=_place):
+        p = calibration.apply(_made(sets, name))
+        for metric in CALIBRATED:
+            entry = METRICS[metric]
+            rows.append(_row(name, metric, len(p), entry.parameters, {"value": entry(p)}))
+    return [row | {"calibration": calibration.method} for row in rows + aggregates(rows)]
+
+
+def is_calibrated(name: str) -> bool:
+    """Whether a set is measured again after calibration."""
+    return name == "test" or name.startswith("shift/")
 
 
 def detections(

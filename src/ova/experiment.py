@@ -12,27 +12,30 @@ from pathlib import Path
 
 from lightning_fabric import Fabric
 
+from ova.calibration import CALIBRATIONS, usual
 from ova.corruptions import SUBSETS
 from ova.data import DATASETS
 from ova.data.task import Task
 from ova.engine import Machine
 from ova.errors import BadInput
-from ova.evaluation import evaluate
+from ova.evaluation import Row, calibrated, evaluate, is_calibrated
 from ova.files import read_lines, write_json, write_lines
-from ova.formulations import FORMULATIONS
+from ova.formulations import FORMULATIONS, Formulation
 from ova.geometry import embedding_rows, landscape
 from ova.manifest import manifest
 from ova.prediction import Speaker, predict_to
-from ova.predictions import read
+from ova.predictions import has_matrix, read
 from ova.recipe import Recipe, from_json
 from ova.tables import pick
 from ova.training import BEST, CHECKPOINT, LOG, MODEL, Progress, fit, trained
 
 RECIPE, PREDICTIONS, MEASUREMENTS = "recipe.json", "predictions", "measurements.jsonl"
 CURVES, MANIFEST, FAILURE, LOCK = "curves.json", "manifest.json", "failure.txt", ".lock"
-OURS = {RECIPE, PREDICTIONS, MEASUREMENTS, CURVES, MANIFEST, FAILURE, LOCK}
+CALIBRATION = "calibration.json"
+OURS = {CALIBRATION, RECIPE, PREDICTIONS, MEASUREMENTS, CURVES, MANIFEST, FAILURE, LOCK}
 OURS |= {CHECKPOINT, BEST, MODEL, LOG, "tensorboard"}
 MATRIX = 20_000_000  # keep the whole probability matrix of a set up to this many entries
+SHIFTED = 1_000_000  # the same for a shifted set, of which there are many
 
 
 @dataclass(frozen=True)
@@ -219,8 +222,14 @@ def predict_all(speaker: Speaker, recipe: Recipe, folder: Path) -> Iterator[Stag
             continue
         yield Stage(f"predicting {name}", number, len(makers))
         examples = make()
-        matrix = not shifted and len(examples) * len(task.classes) <= MATRIX
-        predict_to(path, speaker, examples, recipe.shift_examples if shifted else 0, matrix)
+        limit = recipe.shift_examples if shifted else 0
+        cells = min(limit or len(examples), len(examples)) * len(task.classes)
+        predict_to(path, speaker, examples, limit, keeps_matrix(speaker.form, cells, shifted))
+
+
+def keeps_matrix(form: Formulation, cells: int, shifted: bool) -> bool:
+    """Whether all probabilities of a set are kept; of shifted sets only temperature reads them."""
+    return (form.normalised and cells <= SHIFTED) if shifted else cells <= MATRIX
 
 
 def predictions_path(folder: Path, name: str) -> Path:
@@ -233,8 +242,25 @@ def measure(speaker: Speaker, recipe: Recipe, folder: Path) -> None:
     names = sorted({*chosen(speaker.task, recipe), "validation"})
     sets = {name: partial(read, predictions_path(folder, name)) for name in names}
     rows, curves = evaluate(sets)
+    rows += calibrate({name: predictions_path(folder, name) for name in names}, folder)
     more, pictures = embedding_rows(speaker.net, speaker.task)
     if recipe.data == "toy":
         pictures.append(landscape(speaker.net, speaker.form))
     write_json(folder / CURVES, [*curves, *pictures], indent=None)
     write_lines(folder / MEASUREMENTS, [*rows, *more])
+
+
+def calibrate(paths: dict[str, Path], folder: Path) -> list[Row]:
+    """Fit a calibration on `validation`, keep it, and measure with it; if none fits, keep why."""
+    used = [name for name in paths if name == "validation" or is_calibrated(name)]
+    matrix = all(has_matrix(paths[name]) for name in used)
+    held = read(paths["validation"], probs=matrix)
+    method = usual(held.normalised, matrix)
+    try:
+        fitted = CALIBRATIONS[method].fit(held)
+    except BadInput as error:  # a perfect or tiny validation set is no reason to lose a run
+        write_json(folder / CALIBRATION, {"method": method, "why_not": str(error)})
+        return []
+    write_json(folder / CALIBRATION, fitted.to_json())
+    probs = method == "temperature"
+    return calibrated({n: partial(read, paths[n], probs=probs) for n in used}, fitted)

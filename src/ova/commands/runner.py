@@ -112,7 +112,7 @@ class Runner:
         for recipe in recipes:
             path = Place(self.out).folder(recipe) / MEASUREMENTS
             if path.exists():
-                rows = read_lines(path)
+                rows = [row for row in read_lines(path) if "calibration" not in row]
                 test = {r["metric"]: r["value"] for r in rows if r["dataset"] == "test"}
                 table.add_row(
                     recipe.experiment,

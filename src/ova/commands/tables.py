@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from typing import Any
 
+from ova.calibration import CALIBRATIONS
 from ova.corruptions import CORRUPTIONS
 from ova.data import DATASETS
 from ova.formulations import FORMULATIONS
@@ -38,6 +39,7 @@ TABLES: dict[str, Callable[[], Rows]] = {
     "formulations": lambda: described(FORMULATIONS),
     "models": lambda: described(MODELS),
     "datasets": lambda: described(DATASETS),
+    "calibrations": lambda: described(CALIBRATIONS),
     "metrics": lambda: described(METRICS),
     "corruptions": lambda: described(CORRUPTIONS),
     "settings": settings,

@@ -75,6 +75,12 @@ def is_ours(file: pq.ParquetFile) -> bool:
     return KEY in (file.schema_arrow.metadata or {})
 
 
+def has_matrix(path: Path) -> bool:
+    """Whether the file holds all probabilities; only its schema is read."""
+    with open_parquet(path) as file:
+        return "probs" in file.schema_arrow.names
+
+
 def open_parquet(path: Path) -> pq.ParquetFile:
     """The opened file, or an error that names it."""
     try:
