@@ -1,6 +1,7 @@
 """Calibration after training: the fits are those of others, the order is kept, bad input is named."""
 
 import json
+import runpy
 import warnings
 from dataclasses import replace
 from pathlib import Path
@@ -21,8 +22,11 @@ from ova.calibration import CALIBRATIONS, Beta, Isotonic, Temperature, Top, from
 from ova.calibration.fitting import FLOOR, fit_slopes, smoothed
 from ova.errors import BadInput
 from ova.evaluation import CALIBRATED, calibrated, evaluate
+from ova.files import write_lines
 from ova.metrics import METRICS
 from ova.predictions import Predictions, read_any, write
+from ova.report import evidence, select
+from ova.report.runs import Run
 
 N, K = 1500, 5
 
@@ -330,6 +334,10 @@ def test_what_cannot_be_told_from_the_columns_is_said():
     broken = np.where(np.arange(N) == 4, np.nan, said.max_logit)
     with pytest.raises(BadInput, match="max_logit are NaN"):
         Top.fit(replace(said, max_logit=broken))
+    broken = np.where(np.arange(N) == 4, np.inf, said.max_logit)
+    with pytest.raises(BadInput, match="max_logit are NaN or infinite, the first in row 4"):
+        Top.fit(replace(said, max_logit=broken))
+    assert Top.fit(said).confidence(replace(said, max_logit=broken))[4] == 1
     with pytest.raises(BadInput, match="are they logits"):
         Beta.fit(replace(held, confidence=held.confidence * 3))
 
@@ -378,6 +386,25 @@ def test_calibrated_rows_are_marked_and_only_what_calibration_changes():
     for row in rows[: len(CALIBRATED)]:
         (same,) = (r for r in raw if r["metric"] == row["metric"])
         assert row == same | {"calibration": "top"}
+
+
+def test_the_readme_shows_raw_values(tmp_path):
+    raw = {"dataset": "test", "metric": "ece", "value": 0.25, "n": 9}
+    write_lines(tmp_path / "measurements.jsonl", [raw, raw | {"value": 0.5, "calibration": "top"}])
+    page = runpy.run_path(str(Path(__file__).parents[1] / "docs" / "make_readme.py"))
+    assert list(page["headline"](tmp_path)) == [("ECE", 0.25)]
+
+
+def test_the_report_draws_raw_values_and_lists_both():
+    rows = calibrated({"test": softmax_said(1)}, Top.fit(softmax_said(0)))
+    raw, _ = evaluate({"test": softmax_said(1)})
+    seen = Run("e", "r", "softmax", 0, measurements=(*rows, *raw))
+    (shown,) = select.values([seen], "ece", "test")
+    assert shown["value"] == ece(softmax_said(1))
+    listed = str(evidence.all_rows([seen]))
+    assert "calibration top" in listed
+    assert f"{rows[1]['value']:.5g}" in listed
+    assert f"{shown['value']:.5g}" in listed
 
 
 # The command

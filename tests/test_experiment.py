@@ -12,12 +12,16 @@ from itertools import islice
 import pytest
 from lightning_fabric import Fabric
 
+from ova.calibration import from_json as calibration_from
 from ova.commands.runner import Runner
 from ova.engine import Machine
 from ova.errors import BadInput
+from ova.evaluation import CALIBRATED
 from ova.experiment import Place, Stage, carry_out, chosen, load_task
 from ova.files import read_lines
 from ova.formulations import FORMULATIONS
+from ova.metrics import METRICS
+from ova.predictions import read, write
 from ova.recipes import EXPERIMENTS
 
 SMALL = replace(EXPERIMENTS["toy"].recipes[0], epochs=3, steps=200)
@@ -34,7 +38,8 @@ def run(recipe, out, events=None):
 
 
 def results(folder):
-    return (folder / "measurements.jsonl").read_bytes(), (folder / "curves.json").read_bytes()
+    names = ("measurements.jsonl", "curves.json", "calibration.json")
+    return [(folder / name).read_bytes() for name in names]
 
 
 @pytest.fixture(scope="module")
@@ -191,6 +196,43 @@ def test_two_processes_give_the_measurements_of_one(tmp_path):
     assert [(r["dataset"], r["metric"]) for r in one] == [(r["dataset"], r["metric"]) for r in two]
     for first, second in zip(one, two, strict=True):
         assert first["value"] == pytest.approx(second["value"], abs=1e-4), first
+
+
+@pytest.mark.parametrize(
+    ("formulation", "method"), [("softmax", "temperature"), ("dm", "temperature"), ("ova", "top")]
+)
+def test_raw_and_calibrated_values_stand_side_by_side(formulation, method, tmp_path, capsys):
+    recipe = replace(EXPERIMENTS["digits"].recipes[0], formulation=formulation, epochs=2)
+    folder = run(recipe, tmp_path)
+    rows = read_lines(folder / "measurements.jsonl")
+    fitted = calibration_from(json.loads((folder / "calibration.json").read_text()))
+    assert fitted.method == method
+    after = [row for row in rows if "calibration" in row]
+    assert {row["calibration"] for row in after} == {method}
+    sets = {r["dataset"] for r in rows if r["dataset"].startswith(("test", "shift"))}
+    assert {(r["dataset"], r["metric"]) for r in after} == {
+        (s, m) for s in sets for m in CALIBRATED
+    }
+    said = read(folder / "predictions" / "shift" / "noise" / "5.parquet")
+    ece = {"calibration" in r: r["value"] for r in rows
+           if (r["dataset"], r["metric"]) == ("shift/noise/5", "ece")}  # fmt: skip
+    assert ece[True] == METRICS["ece"](fitted.apply(said))
+    assert ece[False] == METRICS["ece"](said)
+    before = next(r for r in rows if (r["dataset"], r["metric"]) == ("test", "ece"))
+    Runner(tmp_path, None, Machine(accelerator="cpu")).carry_out([recipe])
+    assert f"{before['value']:.4f}" in capsys.readouterr().out  # the summary is of the raw values
+
+
+def test_a_validation_set_without_errors_gives_no_calibration_and_says_why(tmp_path):
+    folder = run(SMALL, tmp_path)
+    validation = folder / "predictions" / "validation.parquet"
+    said = read(validation)
+    write(validation, replace(said, target=said.prediction))
+    (folder / "measurements.jsonl").unlink()
+    run(SMALL, tmp_path)
+    stored = json.loads((folder / "calibration.json").read_text())
+    assert "held-out answers are right" in stored["why_not"]
+    assert not [r for r in read_lines(folder / "measurements.jsonl") if "calibration" in r]
 
 
 def test_the_manifest_traces_the_run(undisturbed):

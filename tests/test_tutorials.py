@@ -1,4 +1,4 @@
-"""Every Python block of the tutorials and of docs/threshold.md runs, top to bottom."""
+"""Every Python block of the tutorials and of two other pages runs, top to bottom."""
 
 import re
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
-PAGES = [DOCS / "threshold.md", *sorted((DOCS / "tutorials").glob("*.md"))]
+PAGES = [DOCS / "calibration.md", DOCS / "threshold.md", *sorted((DOCS / "tutorials").glob("*.md"))]
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 

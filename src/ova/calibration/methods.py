@@ -18,7 +18,7 @@ from ova.calibration.fitting import (
     smoothed,
     softened,
 )
-from ova.calibration.scores import LOGIT, MAX_LOGIT, check, finite, logs, score, source_of
+from ova.calibration.scores import LOGIT, MAX_LOGIT, check, logs, numbers, score, source_of
 from ova.errors import BadInput
 from ova.predictions import Predictions
 from ova.tables import pick
@@ -294,6 +294,5 @@ def _matrix(p: Predictions) -> Floats:
             "(`probs`), which these predictions do not have; top, beta and isotonic need only the "
             "confidences"
         )
-    if np.isnan(p.probs).any():
-        finite(p.probs.min(1), "probs")
+    numbers(p.probs.min(1), "probs")
     return p.probs

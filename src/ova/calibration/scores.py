@@ -20,7 +20,7 @@ def source_of(p: Predictions) -> str:
 
 
 def score(p: Predictions, source: str) -> Floats:
-    """The score s of every top answer, finite, in the order of the confidences."""
+    """The score s of every top answer, in the order of the confidences."""
     if source == LOGIT:
         sure, unsure = logs(p.confidence)
         return sure - unsure
@@ -29,29 +29,30 @@ def score(p: Predictions, source: str) -> Floats:
             "this calibration was fitted on the largest logit, which these predictions do not have; "
             "fit it on predictions without `max_logit`"
         )
-    return finite(p.max_logit, "max_logit")
+    return numbers(p.max_logit, "max_logit")
 
 
 def logs(confidence: Array) -> tuple[Floats, Floats]:
     """The logarithms of p and 1 - p, where 0 and 1 give way to numbers just inside."""
     kind = np.finfo(confidence.dtype)
-    c = finite(confidence, "confidence")
+    c = numbers(confidence, "confidence")
     if len(c) and not 0 <= c.min() <= c.max() <= 1:
         raise BadInput("confidences must lie in [0, 1]; are they logits?")
     c = np.clip(c, float(kind.tiny), 1 - float(kind.epsneg) / 2)
     return np.log(c), np.log1p(-c)
 
 
-def finite(values: Array, name: str) -> Floats:
-    """The column as float64, without NaN or infinity."""
+def numbers(values: Array, name: str) -> Floats:
+    """The column as float64, without NaN; an infinite logit is a confidence of 0 or 1."""
     x = np.asarray(values, dtype=np.float64)
-    bad = ~np.isfinite(x)
-    if bad.any():
-        raise BadInput(
-            f"{int(bad.sum())} of {len(x)} values of {name} are NaN or infinite, "
-            f"the first in row {int(bad.argmax())}"
-        )
+    _refuse(np.isnan(x), f"{name} are NaN")
     return x
+
+
+def _refuse(bad: Array, what: str) -> None:
+    if bad.any():
+        place = f"the first in row {int(bad.argmax())}"
+        raise BadInput(f"{int(bad.sum())} of {len(bad)} values of {what}, {place}")
 
 
 def check(p: Predictions, fewest: int, method: str) -> Array:
@@ -59,7 +60,9 @@ def check(p: Predictions, fewest: int, method: str) -> Array:
     right = p.correct
     if len(p) < fewest:
         raise BadInput(f"{method} needs at least {fewest} held-out examples, there are {len(p)}")
-    finite(p.confidence, "confidence")
+    _refuse(~np.isfinite(p.confidence), "confidence are NaN or infinite")
+    if p.max_logit is not None:
+        _refuse(~np.isfinite(p.max_logit), "max_logit are NaN or infinite")
     if right.all() or not right.any():
         what = "right" if right.any() else "wrong"
         raise BadInput(
