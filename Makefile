@@ -53,8 +53,10 @@ results: $(VENV)/.run
 	$(BIN)/ova run $(foreach file,$(wildcard results/*/*/recipe.json),--recipe $(file)) --out runs
 	$(BIN)/python results/collect.py runs
 
+GALLERY := toy-landscape toy-embedding digits-reliability digits-severity digits-threshold digits-histogram
 readme: $(VENV)/.run
-	$(BIN)/ova report results --output report.html --figures docs/figures --format png
+	$(BIN)/ova report results --output report.html --figures artefacts/figures --format png
+	mkdir -p docs/figures && cp $(GALLERY:%=artefacts/figures/%.png) docs/figures/
 	$(BIN)/python docs/make_readme.py
 
 clean:

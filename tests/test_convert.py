@@ -126,7 +126,7 @@ LARGE = ("wrn-28-10", "resnet50")  # made of the same blocks as the small ones
 @pytest.mark.parametrize("name", [name for name in MODELS if name not in LARGE])
 def test_our_own_backbones(name: str) -> None:
     tokens = "bert" in name or "text" in name
-    shape = (50, 12) if tokens else (2,) if name == "mlp" else (3, 32, 32)
+    shape = (50, 12) if tokens else (2,) if name.startswith("mlp") else (3, 32, 32)
     backbone = MODELS[name](shape, 0.0)
     model = nn.Sequential(backbone, nn.Linear(backbone.features, K))
     model, loss = convert(model, "ova-dm")

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from ova.models.backbone import Backbone
 from ova.models.bert import bert_mini
 from ova.models.convnet import convnet
-from ova.models.mlp import mlp, table_mlp
+from ova.models.mlp import mlp
 from ova.models.pretrained import encoder, is_folder
 from ova.models.resnet import resnet20, resnet50
 from ova.models.text_cnn import text_cnn
@@ -15,8 +15,8 @@ from ova.tables import pick
 Build = Callable[[tuple[int, ...], float], Backbone]
 
 MODELS: Mapping[str, Build] = {
-    "mlp": mlp,
-    "mlp-256": table_mlp,
+    "mlp": mlp(16),
+    "mlp-256": mlp(256),
     "convnet": convnet(64, 128, 256),
     "convnet-small": convnet(16, 32, 64),
     "resnet20": resnet20,

@@ -1,33 +1,23 @@
-"""The paper's network for the 2-D toy."""
+"""Networks for vectors: the paper's for the 2-D toy, and a wider one for tables."""
+
+from collections.abc import Callable
 
 from torch import nn
 
 from ova.errors import BadInput
 from ova.models.backbone import Backbone
 
-WIDTH = 16
-TABLE_WIDTH = 256
 
+def mlp(width: int) -> Callable[[tuple[int, ...], float], Backbone]:
+    """D-width-width with a ReLU after both layers; the last layer of the paper's MLP is the head."""
 
-def mlp(shape: tuple[int, ...], dropout: float = 0.0) -> Backbone:
-    """D-16-16 with a ReLU after both layers; the last layer of the paper's MLP is the head."""
-    if len(shape) != 1:
-        raise BadInput(f"mlp takes vectors, shape (D,), not inputs of shape {shape}")
-    layers = [
-        nn.Linear(shape[0], WIDTH),
-        nn.ReLU(),
-        nn.Dropout(dropout),
-        nn.Linear(WIDTH, WIDTH),
-        nn.ReLU(),
-        nn.Dropout(dropout),
-    ]
-    return Backbone(nn.Sequential(*layers), WIDTH)
+    def build(shape: tuple[int, ...], dropout: float = 0.0) -> Backbone:
+        if len(shape) != 1:
+            raise BadInput(f"mlp-{width} takes vectors, shape (D,), not inputs of shape {shape}")
+        layers: list[nn.Module] = []
+        for before in (shape[0], width):
+            layers += [nn.Linear(before, width), nn.ReLU(), nn.Dropout(dropout)]
+        return Backbone(nn.Sequential(*layers), width)
 
-
-def table_mlp(shape: tuple[int, ...], dropout: float = 0.0) -> Backbone:
-    """D-256-256 for standardised tables: wide enough that a table, not the network, is the limit."""
-    if len(shape) != 1:
-        raise BadInput(f"mlp-256 takes vectors, shape (D,), not inputs of shape {shape}")
-    sizes = ((shape[0], TABLE_WIDTH), (TABLE_WIDTH, TABLE_WIDTH))
-    layers = [part for a, b in sizes for part in (nn.Linear(a, b), nn.ReLU(), nn.Dropout(dropout))]
-    return Backbone(nn.Sequential(*layers), TABLE_WIDTH)
+    build.__doc__ = f"vectors through two layers of {width} with ReLU"
+    return build
