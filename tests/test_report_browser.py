@@ -2,19 +2,18 @@
 
 import os
 import re
-import shutil
 from pathlib import Path
 from statistics import fmean
 
 import pytest
 
+import find_chromium
 import made_runs
 from ova.report import runs
 from ova.report.page import write_report
 from ova.report.thresholds import table
 
 pytestmark = pytest.mark.browser
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 NAMES = ("softmax", "dm", "ova")
 QUIET = [
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
@@ -26,12 +25,14 @@ SIZES = {"desktop": (1280, 900), "phone": (390, 844)}
 
 @pytest.fixture(scope="module")
 def browser():
-    """A Chromium from the PATH."""
-    found = next((path for name in BROWSERS if (path := shutil.which(name))), None)
+    """The Chromium that `make test` found or got."""
+    found = find_chromium.chromium()
     if found is None and os.environ.get("OVA_REQUIRE_BROWSER") == "1":
-        pytest.fail(f"OVA_REQUIRE_BROWSER=1, but there is none of {', '.join(BROWSERS)}")
+        pytest.fail(
+            "OVA_REQUIRE_BROWSER=1, but there is no Chromium; python tests/find_chromium.py"
+        )
     if found is None:
-        pytest.skip(f"there is no browser on this machine (looked for {', '.join(BROWSERS)})")
+        pytest.skip("there is no Chromium on this machine; python tests/find_chromium.py gets one")
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
