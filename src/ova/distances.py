@@ -62,7 +62,7 @@ def _forward(f: Tensor, w: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         c = _amid(w)
         f0 = _from(c, f)
         ff = _squares(f0)
-        for part in _parts(w):
+        for part in _parts(w, c):
             w0, squares = _from(c, w[part]), d[:, part]
             ww[part] = _squares(w0)
             torch.add(ff[:, None], ww[part], out=squares)
@@ -88,7 +88,7 @@ def _backward(
         a[rows, columns] = 0
         f0 = _from(c, f)
         torch.mul(f0, a.sum(1, keepdim=True), out=df)
-        for part in _parts(w):
+        for part in _parts(w, c):
             w0, share = _from(c, w[part]), a[:, part]
             df.addmm_(share, w0, alpha=-1)
             torch.mul(w0, share.sum(0)[:, None], out=dw[part])
@@ -120,9 +120,9 @@ def _from(c: Tensor | None, x: Tensor) -> Tensor:
     return x if c is None else x - c
 
 
-def _parts(w: Tensor) -> list[slice]:
-    """Slices of the centres, small enough for working copies."""
-    step = max(1, CHUNK // w.shape[1])
+def _parts(w: Tensor, c: Tensor | None) -> list[slice]:
+    """Slices of the centres, small enough for working copies; all at once where none is made."""
+    step = max(1, CHUNK // w.shape[1] if c is not None else len(w))
     return [slice(start, min(start + step, len(w))) for start in range(0, len(w), step)]
 
 
