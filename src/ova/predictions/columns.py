@@ -80,8 +80,8 @@ class Predictions:
 
         def work(rows: slice, prediction: Array, out: Array) -> int:
             q = own(p[rows])
-            bits = q.view(np.int32 if q.dtype == np.float32 else np.int64)
-            return kernels.reduce_probs(q, bits, y[rows], normalised, prediction, out)
+            views = q.view(f"i{q.itemsize}"), q.view(f"u{q.itemsize}")
+            return kernels.reduce_probs(q, views, y[rows], normalised, prediction, out)
 
         prediction, out, bad = _reduce(p, work)
         if bad >= 0:

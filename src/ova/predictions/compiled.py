@@ -16,19 +16,10 @@ _FLAGS = {"reassoc", "contract", "arcp", "nsz"}
 
 def compiled(function: F) -> F:
     """Machine code for `function`, kept on disk between runs where a place for it can be written."""
-    return _compiled(function, _FLAGS)
-
-
-def exactly(function: F) -> F:
-    """The same with every operation rounded where it is written, for what depends on rounding."""
-    return _compiled(function, set())
-
-
-def _compiled(function: F, flags: set[str]) -> F:
     try:
-        return cast(F, njit(function, nogil=True, cache=True, fastmath=flags))
+        return cast(F, njit(function, nogil=True, cache=True, fastmath=_FLAGS))
     except RuntimeError:  # nowhere to keep it: compile again in each process
-        return cast(F, njit(function, nogil=True, fastmath=flags))
+        return cast(F, njit(function, nogil=True, fastmath=_FLAGS))
 
 
 def cores() -> int:

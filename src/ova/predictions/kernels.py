@@ -10,25 +10,29 @@ from typing import Any
 
 import numpy as np
 
-from ova.predictions.compiled import compiled, exactly
+from ova.predictions.compiled import compiled
 
 # Rows of `out`.
 CONFIDENCE, LOG_P, LOG_ANSWERS, LOG_NONE, SQUARED_ERROR, ENTROPY, MAX_LOGIT, ENERGY = range(8)
 
+BLOCK = 512  # classes that are taken together
 SUM = 0.01  # a normalised row may miss 1 by this: float16 and four printed digits stay inside
 _SMALL = 1e-3  # below this largest p, log(1 - p) is summed as a series
 _LN2, _LN2_32 = math.log(2), np.float32(math.log(2))
-_HALF, _ONE = np.float32(0.5), np.float32(1)
-_UP, _DOWN = np.float32(2**-23), np.float32(2**-24)  # steps of float32 above and below 1
-_ROOT = np.int32(0x3F3504F3)  # bits of sqrt(1/2)
-_UNIT = np.int32(0x3F800000)  # bits of 1
-_BELOW = np.int32(0x3F3504F3 - 0x3F800000)
-_FRACTION = np.int32(0x7FFFFF)
-# (log(1 + f) - f + f^2 / 2) / f^3 on [sqrt(1/2) - 1, sqrt(2) - 1], fitted to 3e-8 of the logarithm
-_C0, _C1, _C2, _C3, _C4, _C5, _C6 = (
+_ZERO, _ONE, _UNIT = np.float32(0), np.float32(1), np.int32(0x3F800000)  # the last: bits of 1
+_EIGHTH, _EIGHTH_BITS = np.float32(1 / 8), np.int32(0x3E000000)
+_STEP = np.float32(2**-23)  # of float32 above 1
+_FRACTION, _MIDDLE = np.int32(0x7FFFFF), np.int32(1 << 22)
+# log(3/2 + f) on [-1/2, 1/2], fitted to 3e-7
+_L0, _L1, _L2, _L3, _L4, _L5, _L6, _L7 = (
     np.float32(c)
-    for c in (0.3333391, -0.25001338, 0.19963063, -0.16577585, 0.14914769, -0.14267486, 0.0870043)
-)
+    for c in (
+        0.40546528, 0.66666657, -0.22224508, 0.098779038,
+        -0.048932415, 0.026069587, -0.017405024, 0.01000929,
+    )
+)  # fmt: skip
+# -(1 - p) log(1 - p) = p - p^2 (1/2 + p / 6 + p^2 / 12 + ...), to 1e-7 of p for p < 1/8
+_N2, _N3, _N4, _N5, _N6 = (np.float32(1 / (k * (k - 1))) for k in range(2, 7))
 
 
 @compiled
@@ -41,28 +45,36 @@ def log_not(log_p: float) -> float:
 
 @compiled
 def _log32(bits: Any) -> Any:
-    """The logarithm of the float32 with these (positive) bits, in vector instructions.
+    """The logarithm of the positive float32 with these bits, in vector instructions; p < 1/8.
 
-    2^e m with m in [sqrt(1/2), sqrt(2)); m - 1 is a whole number of steps, hence exact, and so a p
-    near 1 keeps all digits of its logarithm.
+    2^e m with m in [1, 2); so far from p = 1 the two parts of log p do not cancel.
     """
     # Each step is cast back: arithmetic on int32 is int64 here, which halves the vectors.
-    shifted = np.int32(bits - _ROOT)
-    steps = np.int32(np.int32(shifted & _FRACTION) + _BELOW)
-    f = np.float32(steps) * (_UP if steps >= 0 else _DOWN)
-    e = np.float32(np.int32(shifted >> np.int32(23)))
-    tail = _C4 + f * (_C5 + f * _C6)
-    tail = _C0 + f * (_C1 + f * (_C2 + f * (_C3 + f * tail)))
-    return e * _LN2_32 + (f + f * f * (f * tail - _HALF))
+    f = np.float32(np.int32(np.int32(bits & _FRACTION) - _MIDDLE)) * _STEP
+    e = np.float32(np.int32(np.int32(bits - _UNIT) >> np.int32(23)))
+    tail = _L4 + f * (_L5 + f * (_L6 + f * _L7))
+    return e * _LN2_32 + (_L0 + f * (_L1 + f * (_L2 + f * (_L3 + f * tail))))
 
 
 @compiled
-def _entropy32(p: Any, bits: Any) -> float:
-    """-sum p log p of a row of float32; p = 0 gives 0 because the logarithm stays finite."""
+def _small_entropy32(p: Any, bits: Any) -> Any:
+    """-sum p log p of all p < 1/8."""
     total = np.float32(0)
     for k in range(len(p)):
-        total -= p[k] * _log32(bits[k])
-    return float(total)
+        q = p[k] if bits[k] < _EIGHTH_BITS else _ZERO
+        total -= q * _log32(bits[k])
+    return total
+
+
+@compiled
+def _small_answers_entropy32(p: Any, bits: Any) -> Any:
+    """-sum p log p + (1 - p) log(1 - p) of all p < 1/8, where the second is a short polynomial."""
+    total = np.float32(0)
+    for k in range(len(p)):
+        q = p[k] if bits[k] < _EIGHTH_BITS else _ZERO
+        tail = _N2 + q * (_N3 + q * (_N4 + q * (_N5 + q * _N6)))
+        total -= q * (_log32(bits[k]) - (_ONE - q * tail))
+    return total
 
 
 @compiled
@@ -75,42 +87,29 @@ def _entropy64(p: Any) -> float:
 
 
 @compiled
-def _extremes(bits: Any, peaks: Any) -> tuple[Any, Any]:
-    """The largest and smallest, and in `peaks` the largest of each 64, to find it again quickly."""
-    most, least, K = bits[0], bits[0], len(bits)
-    for j in range(K // 64):
-        high = bits[64 * j]
-        for k in range(64):
-            high = max(high, bits[64 * j + k])
-            least = min(least, bits[64 * j + k])
-        peaks[j] = high
-        most = max(most, high)
-    if K % 64:
-        high = bits[K - K % 64]
-        for k in range(K - K % 64, K):
-            high = max(high, bits[k])
-            least = min(least, bits[k])
-        peaks[K // 64] = high
-        most = max(most, high)
-    return most, least
+def _largest(numbers: Any) -> Any:
+    most = numbers[0]
+    for k in range(len(numbers)):
+        most = max(most, numbers[k])
+    return most
 
 
 @compiled
 def _inside(p: Any) -> bool:
-    """Whether all lie in [0, 1] after all: -0.0 does, though its bits are negative."""
+    """Whether all lie in [0, 1] after all: -0.0 does, though its bits say otherwise."""
     good = True
     for k in range(len(p)):
-        good &= p[k] >= 0
+        good &= 0 <= p[k] <= 1
     return good
 
 
 @compiled
 def _first(bits: Any, peaks: Any, most: Any) -> int:
-    """Where `most` stands first."""
+    """Where `most` stands first; `peaks` are the largest of each block."""
     j = 0
     while peaks[j] != most:
         j += 1
-    k = 64 * j
+    k = BLOCK * j
     while bits[k] != most:
         k += 1
     return k
@@ -158,30 +157,40 @@ def _series(p: Any) -> float:
 
 
 @compiled
-def _log_others(p: Any, y: int, small: Any) -> float:
+def _log_others(p: Any, y: int, small: Any, log_none: float) -> float:
     """The sum of log(1 - p_j) over all classes but y."""
+    if log_none > -math.inf:  # hence p_y < 1
+        return log_none - math.log1p(-np.float64(p[y]))
     if small:
         return _series(p[:y]) + _series(p[y + 1 :])
     return _log_product(p[:y]) + _log_product(p[y + 1 :])
 
 
-@exactly
-def _complement(p: Any, rest: Any, error: Any) -> None:
-    """1 - p as a number of its kind, and what rounding it left over: 1 - p = rest + error."""
-    one = p.dtype.type(1)
-    for k in range(len(p)):
-        rest[k] = one - p[k]
-        error[k] = (one - rest[k]) - p[k]
+@compiled
+def _large_entropy(p: Any, bits: Any, normalised: bool) -> float:
+    """The same of all p >= 1/8; most runs of 32 have none."""
+    total = 0.0
+    for begin in range(0, len(p), 32):
+        run = bits[begin : begin + 32]
+        if _largest(run) < _EIGHTH_BITS:
+            continue
+        for k in range(begin, begin + len(run)):
+            if p[k] >= _EIGHTH:
+                q = np.float64(p[k])
+                total -= q * math.log(q)
+                if not normalised and q < 1:
+                    total -= (1 - q) * math.log1p(-q)
+    return total
 
 
 @compiled
-def _no_entropy32(rest: Any, bits: Any, error: Any) -> float:
-    """-sum q log q for q = rest + error, to first order in the error; q = 0 gives 0."""
-    total = np.float32(0)
-    for k in range(len(rest)):
-        log_q = _log32(bits[k])
-        total -= rest[k] * log_q + error[k] * (log_q + _ONE)
-    return float(total)
+def _block_entropy32(p: Any, bits: Any, large: bool, normalised: bool) -> float:
+    """-sum p log p, and unless normalised -sum (1 - p) log(1 - p)."""
+    if normalised:
+        small = float(_small_entropy32(p, bits))
+    else:
+        small = float(_small_answers_entropy32(p, bits))
+    return small + _large_entropy(p, bits, normalised) if large else small
 
 
 @compiled
@@ -195,32 +204,44 @@ def _no_entropy64(p: Any) -> float:
 
 @compiled
 def reduce_probs(
-    p: Any, bits: Any, target: Any, normalised: bool, prediction: Any, out: Any
+    p: Any, views: Any, target: Any, normalised: bool, prediction: Any, out: Any
 ) -> int:
     """Fill the columns for probabilities `p`; the first row that breaks a rule, or -1.
 
-    `bits` are the bytes of `p` as integers. Numbers in [0, 1] have the order of their bits, a
-    negative number has negative bits and NaN more than 1 has: a maximum and a minimum of integers
-    find the largest p and every bad value.
+    The `views` are the bytes of `p` as integers with and without a sign. Numbers in [0, 1] have the
+    order of their bits, and NaN, negative and larger numbers have more than 1 has: one maximum of
+    integers finds the largest p and every bad value.
     """
+    bits, order = views
     single = bits.itemsize == 4
-    one = bits.dtype.type(_UNIT if single else 0x3FF0000000000000)
-    rest, error = np.empty(p.shape[1], p.dtype), np.empty(p.shape[1], p.dtype)
-    rest_bits, peaks = rest.view(bits.dtype), np.empty((p.shape[1] + 63) // 64, bits.dtype)
+    one = order.dtype.type(_UNIT if single else 0x3FF0000000000000)
+    peaks = np.empty(-(-p.shape[1] // BLOCK), bits.dtype)
     for i in range(len(p)):
-        most, least = _extremes(bits[i], peaks)
-        if most > one or (least < 0 and not _inside(p[i])):
-            return i
+        total, squares, product, entropy = 0.0, 0.0, 1.0, 0.0
+        for j in range(len(peaks)):
+            block = slice(BLOCK * j, min(BLOCK * j + BLOCK, p.shape[1]))
+            q, its_bits = p[i, block], bits[i, block]
+            high = _largest(order[i, block])
+            peaks[j] = high
+            if high > one:
+                if not _inside(q):
+                    return i
+                peaks[j] = _largest(its_bits)  # with a sign -0.0 is the smallest
+            sums = _sums(q)
+            total, squares, product = total + sums[0], squares + sums[1], product * sums[2]
+            if single:
+                entropy += _block_entropy32(q, its_bits, peaks[j] >= _EIGHTH_BITS, normalised)
+            else:
+                entropy += _entropy64(q) + (0.0 if normalised else _no_entropy64(q))
+        most = _largest(peaks)
         top = _first(bits[i], peaks, most)
         confidence = np.float64(p[i, top])
         small = confidence < _SMALL
-        total, squares, product = _sums(p[i])
         if normalised and abs(total - 1) > SUM:
             return i
         log_none = math.log(product) if product > 1e-250 else _log_product(p[i])
         if small:
             log_none = _series(p[i])
-        entropy = _entropy32(p[i], bits[i]) if single else _entropy64(p[i])
         y = target[i]
         own = np.float64(p[i, y]) if y >= 0 else 0.0
         log_p = math.log(own) if own > 0 else -math.inf
@@ -232,12 +253,9 @@ def reduce_probs(
         if y < 0:
             out[SQUARED_ERROR, i] = math.nan if normalised else squares
         if not normalised:
-            out[LOG_ANSWERS, i] = log_p + _log_others(p[i], y, small) if y >= 0 else log_none
-            if single:
-                _complement(p[i], rest, error)
-                entropy += _no_entropy32(rest, rest_bits, error)
-            else:
-                entropy += _no_entropy64(p[i])
+            out[LOG_ANSWERS, i] = (
+                log_p + _log_others(p[i], y, small, log_none) if y >= 0 else log_none
+            )
         out[ENTROPY, i] = max(entropy, 0.0)
     return -1
 
