@@ -9,6 +9,7 @@ from ova.models import MODELS, model
 
 SHAPES = {
     "convnet": (1, 8, 8),
+    "convnet-medium": (1, 8, 8),
     "convnet-small": (1, 8, 8),
     "resnet50": (3, 64, 64),
     "bert-mini": (60, 32),
@@ -83,7 +84,7 @@ def test_dropout_acts_in_training_only(name: str) -> None:
 
 @pytest.mark.parametrize("name", MODELS)
 def test_wrong_shape_is_named(name: str) -> None:
-    with pytest.raises(BadInput, match=name.removesuffix("-small")):
+    with pytest.raises(BadInput, match=name.removesuffix("-small").removesuffix("-medium")):
         model(name)((3, 32, 32, 32), 0.0)
 
 

@@ -46,9 +46,10 @@ def one_vs_all(
     link: Link = SIGMOID,
     binary: Binary = CROSS_ENTROPY,
     trained_with: Link | None = None,
+    smoothing: float = 0.0,
 ) -> Formulation:
     """One yes-or-no question per class: p_k = link(z_k), which may all be small."""
-    loss = partial(one_vs_all_loss, link=trained_with or link, binary=binary)
+    loss = partial(one_vs_all_loss, smoothing=smoothing, link=trained_with or link, binary=binary)
     return Formulation(about, head, loss, _wide(link.p), _wide(link.log_p), normalised=False)
 
 
@@ -101,6 +102,9 @@ FORMULATIONS: dict[str, Formulation] = {
         "ova-dm as released: distances between logits, trained with sigmoid(-d)",
         LogitDistance, TWICE_SIGMOID, trained_with=SIGMOID,
     ),
+    # Targets smoothed by .1.
+    "softmax-smooth": softmax("softmax, smoothed targets", Affine, partial(softmax_loss, smoothing=0.1)),
+    "ova-smooth": one_vs_all("ova, smoothed targets", rare, smoothing=0.1),
     # Other binary losses.
     "ova-focal": one_vs_all("ova with focal loss", rare, binary=focal(2, 2)),
     "ova-asymmetric": one_vs_all("ova, focal on negatives only", rare, binary=focal(0, 2)),

@@ -60,6 +60,7 @@ class Recipe:
     ema: float = number(0.0, 0, 0.999999, "decay of averaged weights; 0: no averaging")
     keep: str = choice("last", ("last", "best"), "which epoch predicts; best by validation loss")
     patience: int = number(0, 0, 100_000, "epochs without a better validation loss; 0: never stop")
+    none_weight: float = number(1.0, 0, 1e6, "weight of training examples of none of the classes")
     precision: str = choice(
         "32-true", ("32-true", "bf16-mixed", "16-mixed"), "arithmetic of the run"
     )

@@ -180,7 +180,8 @@ def epoch(
         set_learning_rate(run.rule, lr)
         scale = world / len(rows)  # DDP averages over processes; the loss is the global mean
         x = task.augment(x, noise)  # noqa: PLW2901
-        descend(fabric, run, task, form, (x, y), (scale, machine.device_batch, tally))
+        how = How(form, scale, machine.device_batch, recipe.none_weight)
+        descend(fabric, run, task, (x, y), how, tally)
         if recipe.clip:
             fabric.clip_gradients(run.wrapped, run.rule, max_norm=recipe.clip)
         run.rule.step()
@@ -202,25 +203,32 @@ def epoch(
     yield Progress(run.epoch, run.step, total, examples, tally, run.log[-1])
 
 
+@dataclass(frozen=True)
+class How:
+    """How a batch becomes a gradient."""
+
+    form: Formulation
+    scale: float
+    piece: int  # examples that a device can hold; 0: all of its share
+    none_weight: float
+
+
 def descend(
-    fabric: Fabric,
-    run: Run,
-    task: Task,
-    form: Formulation,
-    batch: tuple[Tensor, Tensor],
-    how: tuple[float, int, Tally],
+    fabric: Fabric, run: Run, task: Task, batch: tuple[Tensor, Tensor], how: How, tally: Tally
 ) -> None:
     """The gradient of one batch, piece by piece when a device cannot hold its share."""
-    (x, y), (scale, piece, tally) = batch, how
-    size = piece or max(len(x), 1)
+    x, y = batch
+    size = how.piece or max(len(x), 1)
     pieces = [batch] if len(x) <= size else list(zip(x.split(size), y.split(size), strict=True))
     for number, (part, target) in enumerate(pieces, 1):
         early = number < len(pieces)  # processes exchange their gradients once, with the last piece
         with fabric.no_backward_sync(run.wrapped) if early else nullcontext():  # type: ignore[arg-type]
             target = target.to(fabric.device)  # noqa: PLW2901
             z = run.wrapped(task.prepare(part.to(fabric.device)))
-            losses = form.loss(z, target)
-            fabric.backward(losses.sum() * scale)
+            losses = how.form.loss(z, target)
+            if how.none_weight != 1:
+                losses = torch.where(target < 0, how.none_weight * losses, losses)
+            fabric.backward(losses.sum() * how.scale)
         tally.add(losses, z, target)
 
 

@@ -18,6 +18,7 @@ MODELS: Mapping[str, Build] = {
     "mlp": mlp(16),
     "mlp-256": mlp(256),
     "convnet": convnet(64, 128, 256),
+    "convnet-medium": convnet(32, 64, 128),
     "convnet-small": convnet(16, 32, 64),
     "resnet20": resnet20,
     "wrn-16-2": wide_resnet(16, 2),

@@ -8,8 +8,11 @@ from ova.recipes import (
     cifar100_desk,
     clinc,
     clinc_desk,
+    clinc_none,
     digits,
     imagenet,
+    omniglot,
+    omniglot_near,
     toy,
 )
 
@@ -25,5 +28,8 @@ EXPERIMENTS: dict[str, Experiment] = {
         cifar10_desk,
         cifar100_desk,
         clinc_desk,
+        clinc_none,
+        omniglot,
+        omniglot_near,
     )
 }
