@@ -55,3 +55,12 @@ def pictures(folder: Path, per_class: int = 30) -> Path:
             image[:, :, k] += 120
             cv2.imwrite(str(folder / name / f"{number}.png"), image)
     return folder
+
+
+def clouds(path: Path, per_class: int = 600) -> Path:
+    """Three overlapping clouds of points, so that no model can always be right."""
+    draw = np.random.default_rng(3)
+    rows = []
+    for label, centre in enumerate([(0.0, 0.0), (2.0, 0.0), (0.0, 2.0)]):
+        rows += [[*(centre + draw.normal(size=2)), "abc"[label]] for _ in range(per_class)]
+    return write_csv(path, ["x", "y", "label"], rows)

@@ -16,7 +16,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import ova
 from ova.errors import BadInput
-from ova.estimator import OneVsAllClassifier
+from ova.estimator import KEPT, OneVsAllClassifier
 from ova.threshold import Threshold
 
 QUICK = {"hidden": (16,), "epochs": 60, "random_state": 0}
@@ -37,10 +37,12 @@ def expected(estimator: OneVsAllClassifier) -> dict[str, str]:
     [
         OneVsAllClassifier(normalised=True, **QUICK),
         OneVsAllClassifier("softmax", **QUICK),
+        OneVsAllClassifier("softmax", calibration="top", **QUICK),
         OneVsAllClassifier(**QUICK),
     ],
     expected_failed_checks=expected,
 )
+@pytest.mark.filterwarnings("ignore:confidences stay uncalibrated")  # their tables are tiny
 def test_scikit_learn_checks(estimator: OneVsAllClassifier, check: Any) -> None:
     check(estimator)
 
@@ -121,6 +123,45 @@ def test_a_promise_that_cannot_be_made_is_said_and_refuses_all() -> None:
     assert set(model.predict(X)) == {-1}
 
 
+@pytest.mark.parametrize("formulation", ["ova", "ova-dm", "softmax"])
+@pytest.mark.parametrize("method", KEPT)
+def test_a_calibration_is_honest_and_changes_no_decision(method: str, formulation: str) -> None:
+    """The same rows are refused with and without it; its threshold is one of its confidences."""
+    X, y = make_blobs(3000, centers=4, cluster_std=1.8, random_state=0)
+    seen, new, new_y = X[:1500], X[1500:], y[1500:]
+    given = {**QUICK, "accuracy": 0.8, "holdout": 0.4}
+    raw, sure = (
+        OneVsAllClassifier(formulation, calibration=name, **given).fit(seen, y[:1500])
+        for name in ("none", method)
+    )
+    assert (raw.predict(new) == sure.predict(new)).all()
+    assert 0.1 < (sure.predict(new) == -1).mean() < 0.9
+    assert (raw.predict_proba(new) == sure.predict_proba(new)).all()
+    c = sure.confidence_of(new)
+    assert (np.argsort(c) == np.argsort(raw.confidence_of(new))).all()
+    assert sure.threshold_.promise == raw.threshold_.promise
+    assert sure.threshold_.answered == raw.threshold_.answered
+    assert ((sure.predict(new) == -1) == ~sure.threshold_.answers(c)).all()
+    right = sure.classes_[sure.predict_proba(new).argmax(1)] == new_y
+    assert abs(c.mean() - right.mean()) < 0.04
+    assert abs(c.mean() - right.mean()) <= abs(raw.confidence_of(new).mean() - right.mean()) + 0.02
+
+
+def test_a_number_as_threshold_is_compared_with_the_calibrated_confidence() -> None:
+    X, y = make_blobs(600, centers=3, cluster_std=2.5, random_state=0)
+    model = OneVsAllClassifier(calibration="top", threshold=0.6, **QUICK).fit(X, y)
+    assert ((model.predict(X) == -1) == (model.confidence_of(X) <= 0.6)).all()
+    assert not np.allclose(model.confidence_of(X), model.predict_proba(X).max(1))
+
+
+def test_a_calibration_that_cannot_be_fitted_is_said_and_left_out() -> None:
+    X, y = make_blobs(100, centers=2, random_state=3)
+    with pytest.warns(UserWarning, match="stay uncalibrated: all 30 held-out answers are right"):
+        model = OneVsAllClassifier(calibration="top", **QUICK).fit(X, y)
+    assert model.calibration_ is None
+    assert np.allclose(model.confidence_of(X), model.predict_proba(X).max(1))
+
+
 def test_a_class_with_one_example_and_a_column_that_never_varies() -> None:
     X, y = make_blobs(60, centers=2, random_state=0)
     X = np.column_stack([X, np.full(60, 1e9)])
@@ -154,6 +195,9 @@ BAD: dict[str, tuple[dict[str, Any], Any, Any, str]] = {
     "minus one": ({"threshold": 0.5}, X2, -Y2, "is one of the classes"),
     "holdout": ({"accuracy": 0.9, "holdout": 1.5}, X2, Y2, "holdout must lie"),
     "nothing held": ({"accuracy": 0.9, "holdout": 0.01}, X2, Y2, "of 20 rows 0 are held out"),
+    "no calibration": ({"calibration": "tpo"}, X2, Y2, "did you mean 'top'"),
+    "reorders": ({"calibration": "isotonic"}, X2, Y2, "'top' and 'beta' keep it"),
+    "may reorder": ({"calibration": "temperature"}, X2, Y2, "can change the order"),
     "epochs": ({"epochs": 0}, X2, Y2, "at least 1"),
     "formulation": ({"formulation": "oav"}, X2, Y2, "did you mean 'ova'"),
 }

@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ova.calibration import CALIBRATIONS as CALIBRATIONS
     from ova.conversion import convert as convert
     from ova.corruptions import CORRUPTIONS as CORRUPTIONS
     from ova.corruptions import corrupt as corrupt
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 _HOME = {
     "CORRUPTIONS": "corruptions",
     "BadInput": "errors",
+    "CALIBRATIONS": "calibration",
     "EXPERIMENTS": "recipes",
     "FORMULATIONS": "formulations",
     "Head": "modules",

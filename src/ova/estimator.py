@@ -14,12 +14,16 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor, nn
 
+from ova.calibration import CALIBRATIONS, Calibration
 from ova.errors import BadInput
 from ova.formulations import FORMULATIONS, Formulation
+from ova.predictions import Predictions
+from ova.predictions.columns import NONE
 from ova.tables import pick
 from ova.threshold import Threshold, fit_threshold
 
 Floats = NDArray[np.float64]
+KEPT = {name: kind for name, kind in CALIBRATIONS.items() if kind.order == "kept"}
 
 
 class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
@@ -34,8 +38,14 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
     `confidence`), fitted on the share `holdout` of the training data. A refused input is given
     `reject_label`: by default "none of the above", or -1 where the labels are numbers.
 
+    `calibration="top"` (or "beta") makes the confidence as often right as it says, on the same
+    held-out share. It changes `confidence_of` and what a threshold is compared with, never the
+    probabilities of `predict_proba` or which class is likeliest. It keeps the order of inputs, so
+    a promise refuses the same ones with and without it.
+
     Attributes after `fit`: `classes_`, `n_features_in_`, `reject_label_` (None without a
-    threshold), `threshold_` (with what it promises and measured; None without one).
+    threshold), `threshold_` (with what it promises and measured; None without one),
+    `calibration_` (None where none was asked for or could be fitted).
 
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
@@ -56,6 +66,7 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
         threshold: float | None = None,
         accuracy: float | None = None,
         confidence: float = 0.95,
+        calibration: str | None = None,
         holdout: float = 0.3,
         reject_label: Any = None,
         normalised: bool = False,
@@ -70,13 +81,14 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
         self.threshold = threshold
         self.accuracy = accuracy
         self.confidence = confidence
+        self.calibration = calibration  # "top", "beta", or None (also "none")
         self.holdout = holdout
         self.reject_label = reject_label
         self.normalised = normalised
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> "OneVsAllClassifier":
-        """Learn from a table and its labels; with `accuracy`, from all but the held-out rows."""
+        """Learn from a table and its labels; a promise or a calibration keeps some rows away."""
         form = self._check()
         X, y = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(y)
@@ -86,25 +98,24 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
         self.reject_label_ = self._refusal()
         random = check_random_state(self.random_state)
         order = random.permutation(len(X))
-        held = round(self.holdout * len(X)) if self.accuracy is not None else 0
-        if self.accuracy is not None and not 0 < held < len(X):
-            raise BadInput(f"no promise can be fitted: of {len(X)} rows {held} are held out")
+        held = self._held(len(X))
         learned, tested = order[held:], order[:held]
         self._scale(X[learned])
         self._train(form, X[learned], rows[learned], int(random.randint(2**31 - 1)))
+        self.calibration_: Calibration | None = None
         self.threshold_: Threshold | float | None = self.threshold
         if held:
-            self.threshold_ = self._promise(X[tested], rows[tested])
+            self._promise(X[tested], rows[tested])
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The label of the largest probability, or the reject label."""
-        log_p = self._log_p(X)
-        labels = self.classes_[log_p.argmax(1)]
+        said = self._said(X)
+        labels = self.classes_[said.prediction]
         if self.threshold_ is None:
             return np.asarray(labels)
         limit = self.threshold_.value if isinstance(self.threshold_, Threshold) else self.threshold_
-        refused = ~(np.exp(log_p.max(1)) > limit)
+        refused = ~(self._sure(said) > limit)
         if isinstance(self.reject_label_, str) != (labels.dtype.kind in "US"):
             labels = labels.astype(object)  # a text among numbers, or the other way round
         kind = np.result_type(labels, np.asarray(self.reject_label_))
@@ -113,7 +124,10 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
         return np.asarray(out)
 
     def predict_proba(self, X: Any) -> Floats:
-        """The probability of each class, in the order of `classes_`; see the class for their sum."""
+        """The probability of each class, in the order of `classes_`; see the class for their sum.
+
+        Uncalibrated: a calibration is of the top answer, and `confidence_of` gives it.
+        """
         return np.exp(self.predict_log_proba(X))
 
     def predict_log_proba(self, X: Any) -> Floats:
@@ -127,9 +141,8 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
 
     def confidence_of(self, X: Any) -> Floats:
-        """max_k p_k, never normalised: what the threshold is compared with."""
-        confidence: Floats = np.exp(self._log_p(X).max(1))
-        return confidence
+        """max_k p_k, never normalised, calibrated on request: what the threshold is compared with."""
+        return self._sure(self._said(X))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of all inputs that is answered rightly; a refusal is no right answer."""
@@ -146,7 +159,28 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
             raise BadInput(f"holdout must lie strictly between 0 and 1, not {self.holdout}")
         if self.batch_size < 1 or (self.epochs is not None and self.epochs < 1):
             raise BadInput("batch_size and epochs must be at least 1")
+        if (
+            self._calibrates
+            and pick(CALIBRATIONS, str(self.calibration), "calibration").order != "kept"
+        ):
+            raise BadInput(
+                f"calibration={self.calibration!r} can change the order of inputs, and so a promise; "
+                f"{' and '.join(map(repr, KEPT))} keep it"
+            )
         return pick(FORMULATIONS, self.formulation, "formulation")
+
+    @property
+    def _calibrates(self) -> bool:
+        return self.calibration not in (None, "none")
+
+    def _held(self, n: int) -> int:
+        """How many rows are kept away from training."""
+        if self.accuracy is None and not self._calibrates:
+            return 0
+        held = round(self.holdout * n)
+        if not 0 < held < n:
+            raise BadInput(f"nothing can be fitted afterwards: of {n} rows {held} are held out")
+        return held
 
     def _refusal(self) -> Any:
         """What a refused input is called; never one of the classes."""
@@ -183,28 +217,50 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
         # Double, so that a row's answer does not depend on the rows that come with it.
         self.network_ = net.double().eval()
 
-    def _promise(self, X: Floats, y: NDArray[np.int64]) -> Threshold:
-        """The threshold on held-out rows; a promise that cannot be made is said aloud."""
-        log_p = self._log_p_of(X)
-        said = np.exp(log_p.max(1)), log_p.argmax(1) == y
-        fitted = fit_threshold(said, self.accuracy, self.confidence)
-        if not fitted.promised:
-            warnings.warn(f"{fitted}; every input will be refused", stacklevel=3)
-        return fitted
+    def _promise(self, X: Floats, y: NDArray[np.int64]) -> None:
+        """Calibration and threshold on held-out rows; one that cannot be had is said aloud."""
+        said = self._said_of(X, y)
+        if self._calibrates:
+            try:
+                self.calibration_ = KEPT[str(self.calibration)].fit(said)
+            except BadInput as error:
+                warnings.warn(f"confidences stay uncalibrated: {error}", stacklevel=3)
+        if self.accuracy is None:
+            return
+        # The order is kept, so the calibrated confidences of these rows promise what the raw ones do.
+        self.threshold_ = fit_threshold(
+            (self._sure(said), said.correct), self.accuracy, self.confidence
+        )
+        if not self.threshold_.promised:
+            warnings.warn(f"{self.threshold_}; every input will be refused", stacklevel=3)
+
+    def _sure(self, said: Predictions) -> Floats:
+        """The confidence of each top answer."""
+        return np.asarray(
+            said.confidence if self.calibration_ is None else self.calibration_.confidence(said)
+        )
 
     def _tensor(self, X: Floats) -> Tensor:
         return torch.from_numpy((X - self.mean_) / self.scale_)
 
     def _log_p(self, X: Any) -> Floats:
         check_is_fitted(self)
-        return self._log_p_of(validate_data(self, X, dtype=np.float64, reset=False))
+        return self._outputs(validate_data(self, X, dtype=np.float64, reset=False))[1]
 
-    def _log_p_of(self, X: Floats) -> Floats:
-        form = FORMULATIONS[self.formulation]
+    def _said(self, X: Any) -> Predictions:
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        return self._said_of(X, np.full(len(X), NONE))
+
+    def _said_of(self, X: Floats, y: NDArray[np.int64]) -> Predictions:
+        normalised = FORMULATIONS[self.formulation].normalised
+        return Predictions.from_logits(*self._outputs(X), y, normalised=normalised)
+
+    def _outputs(self, X: Floats) -> tuple[Floats, Floats]:
+        """Logits and their log-probabilities."""
         with torch.inference_mode():
-            parts = [form.log_probs(self.network_(x)) for x in self._tensor(X).split(4096)]
-        log_p: Floats = torch.cat(parts).double().numpy()
-        return log_p
+            z = torch.cat([self.network_(x) for x in self._tensor(X).split(4096)]).double()
+            return z.numpy(), FORMULATIONS[self.formulation].log_probs(z).numpy()
 
 
 def network(form: Formulation, sizes: tuple[int, ...], classes: int) -> nn.Sequential:

@@ -10,10 +10,11 @@ def export(
     model: Annotated[Path, typer.Argument(help="Folder that `ova train` wrote.")],
     onnx: Annotated[Path, typer.Option(help="The ONNX file to write.")] = Path("model.onnx"),
 ) -> None:
-    """Write an ONNX file with the probabilities and the threshold's decision inside.
+    """Write an ONNX file with probabilities, the threshold's decision and the confidence inside.
 
-    Its outputs are `probs` (one per class, one-vs-all, not summing to one) and `label` (the number
-    of the class, or -1 for none of the above). It is kept only if onnxruntime and PyTorch agree to
+    Its outputs are `probs` (one per class, uncalibrated; one-vs-all, they do not sum to one),
+    `label` (the number of the class, or -1 for none of the above) and `confidence` (calibrated, as
+    `ova predict` prints it). It is kept only if onnxruntime and PyTorch agree to
     1e-5. Classes, preparation and threshold are in its metadata.
 
         ova export model/ --onnx model.onnx

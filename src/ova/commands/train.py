@@ -57,8 +57,8 @@ def train(
 ) -> None:
     """Train a classifier that can say "none of the above" on your images, texts or table.
 
-    Some rows are held out: to stop early, to fit the threshold, to report. The model, its promise
-    and report.html are written to OUT; an interrupted training goes on with the same command.
+    Some rows are held out: to stop early, to fit threshold and confidence, to report. The model,
+    its promise and report.html are written to OUT; an interrupted training goes on with the same command.
 
         ova train photos/
 
@@ -70,11 +70,10 @@ def train(
 
     from ova.commands.progress import Bar, Lines, bars, watch
     from ova.engine import Machine, launch
-    from ova.own.folder import facts_of
+    from ova.own.folder import load
     from ova.own.gathering import FORMULATION, Wish, gather
     from ova.own.training import REPORT, Wanted
     from ova.own.training import train as carry_out
-    from ova.threshold import Threshold
 
     console = Console()
     wish = Wish(
@@ -110,8 +109,12 @@ def train(
             watch(events, Bar(progress, progress.add_task(str(out), total=None, detail="")))
     else:
         watch(events, Lines(str(out), console))
-    threshold = Threshold.from_json(facts_of(out)["threshold"])
+    trained = load(out)
+    threshold = trained.shown
     style = None if threshold.promised else "red"
     console.print(str(threshold), style=style, markup=False, soft_wrap=True)
+    if trained.calibration is None:
+        said = f"the confidences are uncalibrated: {trained.why_not}"
+        console.print(said, markup=False, soft_wrap=True)
     console.print(f"report: {out / REPORT}", highlight=False, soft_wrap=True)
     console.print(f"next: ova predict {out} INPUT", highlight=False, soft_wrap=True)

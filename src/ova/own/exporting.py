@@ -1,4 +1,4 @@
-"""A model folder as one ONNX file: encoded inputs in, probabilities and the decision out."""
+"""A model folder as one ONNX file: encoded inputs in, probabilities, decision and confidence out."""
 
 import json
 import logging
@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from ova.errors import BadInput
 from ova.files import write_beside
+from ova.own.confidence import confidence_of
 from ova.own.folder import Model
 
 TOLERANCE = 1e-5
@@ -22,22 +23,29 @@ NONE = -1
 
 
 class Deciding(nn.Module):
-    """probs (N x K), and label: the class of the largest, or -1 when it is not above the threshold."""
+    """Three outputs: probs (N x K), label and confidence.
+
+    The label is the class of the largest p, or -1 when that is not above the threshold. The
+    confidence is that of the largest p, calibrated where the model is, also when it is refused.
+    """
 
     value: Tensor
 
     def __init__(self, model: Model) -> None:
         super().__init__()
         self.net, self.prepare, self.form = model.net, model.preparation.prepare, model.form
+        self.calibration = model.calibration
         value = max(
             -1.0, min(model.threshold.value, 2.0)
         )  # infinities as numbers that decide alike
         self.register_buffer("value", torch.tensor(value, dtype=torch.float32))
 
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        p = self.form.probs(self.net(self.prepare(x))).float()
-        confidence, label = p.max(-1)
-        return p, torch.where(confidence > self.value, label, NONE)
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        z = self.net(self.prepare(x)).float()
+        p = self.form.probs(z)
+        largest, label = p.max(-1)
+        confidence = confidence_of(self.calibration, self.form, z, label)
+        return p, torch.where(largest > self.value, label, NONE), confidence
 
 
 def export(model: Model, path: Path) -> float:
@@ -55,7 +63,7 @@ def export(model: Model, path: Path) -> float:
                 (example(model, 3),),
                 dynamo=True,
                 input_names=["input"],
-                output_names=["probs", "label"],
+                output_names=["probs", "label", "confidence"],
                 dynamic_shapes=({0: torch.export.Dim("batch", min=1, max=2**20)},),
                 verbose=False,
             )
@@ -76,6 +84,7 @@ def described(model: Model) -> dict[str, str]:
         "ova.kind": model.kind,
         "ova.preparation": json.dumps(model.preparation.to_json(), ensure_ascii=False),
         "ova.threshold": json.dumps(model.threshold.to_json()),
+        "ova.threshold.calibrated": json.dumps(model.shown.to_json()),
     }
 
 
@@ -100,13 +109,14 @@ def example(model: Model, count: int) -> Tensor:
 
 @torch.no_grad()
 def compare(session: Any, deciding: Deciding, model: Model) -> float:
-    """The largest difference of a probability; an error above the tolerance, or a wrong label."""
+    """The largest difference of a number; an error above the tolerance, or a wrong label."""
     worst = 0.0
     for count in CHECKED:
         x = example(model, count)
-        p, label = deciding(x)
-        q, said = session.run(None, {session.get_inputs()[0].name: x.numpy()})
+        p, label, confidence = deciding(x)
+        q, said, sure = session.run(None, {session.get_inputs()[0].name: x.numpy()})
         worst = max(worst, float(np.abs(p.numpy() - q).max()))
+        worst = max(worst, float(np.abs(confidence.numpy() - sure).max()))
         # Where two classes or the threshold are nearer than rounding, either answer is right.
         top = p.topk(2).values
         clear = ((top[:, 0] - top[:, 1]) > TOLERANCE) & (

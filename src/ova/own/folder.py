@@ -11,12 +11,14 @@ import torch
 from torch import Tensor
 
 from ova import checkpoint
+from ova.calibration import Top
 from ova.classifier import Classifier, assemble
 from ova.errors import BadInput
 from ova.files import sha256, write_json, write_text
 from ova.formulations import FORMULATIONS, Formulation
 from ova.models import model as model_called
 from ova.models.pretrained import FROZEN, empty_encoder, is_folder, read_config
+from ova.own import confidence
 from ova.own.gathering import Gathered
 from ova.own.kind import Preparation
 from ova.own.kinds import preparation
@@ -26,6 +28,7 @@ from ova.threshold import Threshold
 
 FORMAT, VERSION = "ova model", 1
 MODEL, WEIGHTS, MANIFEST = "model.json", "weights.safetensors", "manifest.json"
+CALIBRATION = "calibration.json"
 
 
 @dataclass(frozen=True)
@@ -37,8 +40,15 @@ class Model:
     net: Classifier
     form: Formulation
     preparation: Preparation
-    threshold: Threshold
+    threshold: Threshold  # of the uncalibrated confidence, which decides
+    calibration: Top | None
+    why_not: str  # why it is not calibrated
     facts: Mapping[str, Any]
+
+    @property
+    def shown(self) -> Threshold:
+        """The threshold on the scale of the calibrated confidences."""
+        return confidence.on_scale(self.threshold, self.calibration, self.form)
 
     @torch.inference_mode()
     def logits(self, x: Tensor) -> Tensor:
@@ -48,14 +58,20 @@ class Model:
 
 
 def save(
-    folder: Path, gathered: Gathered, net: Classifier, threshold: Threshold, manifest: Any
+    folder: Path,
+    gathered: Gathered,
+    net: Classifier,
+    threshold: Threshold,
+    calibration: Mapping[str, Any],
+    manifest: Any,
 ) -> None:
     """Write all parts, last `model.json`, which names their hashes: a folder is whole or no model."""
     recipe, prepared = gathered.recipe, gathered.preparation
     (folder / MODEL).unlink(missing_ok=True)
     checkpoint.save(folder / WEIGHTS, net.state_dict(), {})
     write_json(folder / MANIFEST, manifest)
-    parts = [WEIGHTS, MANIFEST]
+    write_json(folder / CALIBRATION, calibration)
+    parts = [WEIGHTS, MANIFEST, CALIBRATION]
     if isinstance(prepared, Tokens):
         write_text(folder / TOKENIZER, prepared.tokenizer.to_str(pretty=False))
         parts.append(TOKENIZER)
@@ -102,7 +118,7 @@ def facts_of(folder: Path) -> dict[str, Any]:
             "Train again, or put the original back; --threshold of `ova predict` needs no edit"
         )
     for name, wanted in dict(content["parts"]).items():
-        if name not in (WEIGHTS, MANIFEST, TOKENIZER):
+        if name not in (WEIGHTS, MANIFEST, TOKENIZER, CALIBRATION):
             raise BadInput(f"{path} names a part that no model has: {name!r}")
         if not (folder / name).is_file():
             raise BadInput(f"{folder}: {name} is missing")
@@ -130,7 +146,13 @@ def load(folder: Path) -> Model:
         net = assemble(backbone, facts["formulation"], len(classes), images=len(shape) == 3)
         prepared = preparation(facts["kind"], facts["preparation"], folder)
         threshold = Threshold.from_json(facts["threshold"])
+        calibration: Top | str = "the model is older than that"
+        if CALIBRATION in facts["parts"]:
+            calibration = confidence.read(folder / CALIBRATION, form)
     except (KeyError, TypeError) as error:
         raise BadInput(f"{folder / MODEL} is incomplete: {error!r}") from None
     checkpoint.restore(net, checkpoint.load(folder / WEIGHTS)[0], folder / WEIGHTS)
-    return Model(facts["kind"], classes, net.eval(), form, prepared, threshold, facts)
+    found, why_not = (None, calibration) if isinstance(calibration, str) else (calibration, "")
+    return Model(
+        facts["kind"], classes, net.eval(), form, prepared, threshold, found, why_not, facts
+    )

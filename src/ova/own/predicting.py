@@ -2,14 +2,17 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from ova.data.task import InMemory, plan
 from ova.errors import BadInput
+from ova.own.confidence import confidence_of
 from ova.own.folder import Model
 from ova.own.frames import (
     CHUNK,
@@ -45,16 +48,18 @@ class Answer:
 def answers(
     model: Model, inputs: Sequence[str], threshold: float | None = None
 ) -> Iterator[Answer]:
-    """One answer per row of the inputs, in their order, whatever their number."""
-    at = model.threshold.value if threshold is None else threshold
+    """One answer per row of the inputs, in their order, whatever their number.
+
+    Another threshold than the model's is one of the confidences that are given.
+    """
     if model.kind == "image":
-        yield from answer_all(model, pictures(inputs), at)
+        yield from answer_all(model, pictures(inputs), threshold)
         return
     for source in inputs:
-        yield from answer_all(model, rows(model, source), at)
+        yield from answer_all(model, rows(model, source), threshold)
 
 
-def answer_all(model: Model, frames: Iterator[Frame], threshold: float) -> Iterator[Answer]:
+def answer_all(model: Model, frames: Iterator[Frame], threshold: float | None) -> Iterator[Answer]:
     """The answers for one source after the other."""
     first = 1
     for frame in frames:
@@ -91,7 +96,7 @@ def rows(model: Model, source: str) -> Iterator[Frame]:
     return chunks(path)
 
 
-def answer(model: Model, frame: Frame, first: int, threshold: float) -> Iterator[Answer]:
+def answer(model: Model, frame: Frame, first: int, threshold: float | None) -> Iterator[Answer]:
     """The answers for one chunk."""
     encoded = model.preparation.encode(frame)
     names = model.preparation.names(frame, first)
@@ -101,26 +106,44 @@ def answer(model: Model, frame: Frame, first: int, threshold: float) -> Iterator
     )
     z[list(bad)] = 0
     bad |= encoded.bad
-    said = Predictions.from_logits(
-        z.numpy(),
-        model.form.log_probs(z).numpy(),
-        [0] * len(z),
-        normalised=model.form.normalised,
-        keep_probs=True,
-    )
-    assert said.probs is not None
-    others = said.probs.copy()
-    others[range(len(others)), said.prediction] = -1
-    second = others.argmax(1)
+    said = decide(model, z, threshold)
     for row, name in enumerate(names):
         if row in bad:
             yield Answer(name, problem=bad[row])
             continue
-        c, top, next_ = float(said.confidence[row]), int(said.prediction[row]), int(second[row])
-        label = model.classes[top] if c > threshold else NOTHING
-        # Of a refused input the best guess is more use than the second best.
-        other = next_ if c > threshold else top
-        yield Answer(name, label, c, model.classes[other], float(said.probs[row, other]))
+        best, sure = model.classes[said.top[row]], float(said.sure[row])
+        if said.answered[row]:
+            yield Answer(name, best, sure, model.classes[said.second[row]], float(said.less[row]))
+        else:  # of a refused input the best guess is more use than the second best
+            yield Answer(name, NOTHING, sure, best, sure)
+
+
+@dataclass(frozen=True)
+class Decided:
+    """The likeliest class of each row and the second, their confidences, and whether to answer."""
+
+    top: Tensor
+    second: Tensor
+    sure: Tensor
+    less: Tensor
+    answered: Tensor
+
+
+def decide(model: Model, z: Tensor, threshold: float | None) -> Decided:
+    """What to say about each row of logits.
+
+    The model's own threshold looks at the uncalibrated confidence, on which its promise rests.
+    """
+    log_p = model.form.log_probs(z).numpy()
+    said = Predictions.from_logits(z.numpy(), log_p, [0] * len(z), normalised=model.form.normalised)
+    others = log_p.copy()
+    others[range(len(others)), said.prediction] = -np.inf
+    top, second = torch.from_numpy(said.prediction).long(), torch.from_numpy(others.argmax(1))
+    of = partial(confidence_of, model.calibration, model.form, z.double())
+    # Uncalibrated it is the very number that is compared, with its rounding.
+    sure = torch.from_numpy(said.confidence) if model.calibration is None else of(top)
+    own = torch.from_numpy(model.threshold.answers(said.confidence))
+    return Decided(top, second, sure, of(second), own if threshold is None else sure > threshold)
 
 
 def logits(model: Model, x: Tensor, lengths: Tensor | None) -> Tensor:

@@ -1,4 +1,4 @@
-"""From gathered data to a model folder: the stages of every run, then the threshold and the page."""
+"""From gathered data to a model folder: the stages of every run, then threshold, calibration, page."""
 
 import json
 from collections.abc import Iterator
@@ -14,6 +14,7 @@ from ova.engine import Machine
 from ova.errors import BadInput
 from ova.experiment import MANIFEST, RECIPE, Event, Stage, predictions_path, stages
 from ova.own import folder as model_folder
+from ova.own.confidence import fitted
 from ova.own.gathering import Gathered
 from ova.predictions import Predictions, read
 from ova.report.page import write_report
@@ -43,7 +44,7 @@ class Wanted:
 def train(
     fabric: Fabric, gathered: Gathered, out: Path, machine: Machine, wanted: Wanted
 ) -> Iterator[Event]:
-    """Train, or go on training, then fit the threshold and write the model and its report."""
+    """Train, or go on training, then fit threshold and calibration, write the model and its report."""
     run = out / RUN
     fits(out, gathered.task)
     yield from stages(fabric, gathered.recipe, run, machine, lambda: gathered.task)
@@ -56,7 +57,7 @@ def train(
     write_report([run], out / REPORT)
     net = trained(gathered.task, gathered.recipe, run)
     manifest = json.loads((run / MANIFEST).read_text("utf-8"))
-    model_folder.save(out, gathered, net, threshold, manifest)
+    model_folder.save(out, gathered, net, threshold, fitted(rows), manifest)
     for name in (CHECKPOINT, BEST):  # the way there is of no more use
         (run / name).unlink(missing_ok=True)
 
