@@ -76,7 +76,9 @@ class Loss(nn.Module):
 
     def forward(self, z: Tensor, y: Tensor) -> Tensor:
         """Losses of the examples, reduced."""
-        return self._reduce(self._loss(z, y, self.label_smoothing))
+        # Left out when zero: a formulation may have a smoothing of its own.
+        more = {"smoothing": self.label_smoothing} if self.label_smoothing else {}
+        return self._reduce(self._loss(z, y, **more))
 
     def extra_repr(self) -> str:
         """What the loss was made with."""
