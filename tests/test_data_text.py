@@ -126,6 +126,21 @@ def test_replacing_replaces_that_share_of_the_pieces(text: clinc.Sentences, smal
         before = changed
 
 
+def test_trimmed_training_forgets_that_share_of_the_pieces(text: clinc.Sentences) -> None:
+    small = clinc.trim(text)
+    x, augment = small.splits["train"].x, clinc.forgetting(small)
+    seen = augment(x, torch.Generator().manual_seed(0))
+    special = torch.isin(x, small.special)
+    changed = seen != x
+    assert not changed[special].any()
+    assert (seen[changed] == small.unknown).all()
+    share = float(changed.sum() / (~special & (x != small.unknown)).sum())
+    assert share == pytest.approx(clinc.FORGOTTEN, rel=0.02)
+    again = augment(x, torch.Generator().manual_seed(0))
+    assert torch.equal(seen, again)
+    assert not torch.equal(seen, augment(x, torch.Generator().manual_seed(1)))
+
+
 def test_none_has_the_out_of_scope_training_sentences(data_dir: Path) -> None:
     task = DATASETS["clinc-none"](data_dir)
     assert len(task.train) == 15_100

@@ -13,7 +13,7 @@ from torch import Tensor
 from ova.data.hub import Hub, hub_dataset
 from ova.data.images import merged
 from ova.data.sources import Blob, Found, Layout, Origin, locate
-from ova.data.task import NONE, Examples, InMemory, Task
+from ova.data.task import NONE, Augmentation, Examples, InMemory, Task, unchanged
 from ova.data.wordpiece import END, LENGTH, PAD, START, UNKNOWN, encode, vocabulary
 from ova.errors import BadInput
 
@@ -21,6 +21,7 @@ OUT_OF_SCOPE = "oos"
 COUNTS = {"train": 15_000, "val": 3_000, "test": 4_500}
 OUTSIDE = {"oos_train": 100, "oos_val": 100, "oos_test": 1_000}
 CLASSES = 150
+FORGOTTEN = 0.15  # of the word pieces, unknown while training with the trimmed vocabulary
 SHARES = (0.1, 0.2, 0.3, 0.4, 0.5)  # of the word pieces, replaced at severity 1 to 5
 
 Rows = Mapping[str, Sequence[tuple[str, str]]]  # split -> sentences with their intents
@@ -171,7 +172,21 @@ def joined(first: InMemory, second: InMemory) -> InMemory:
     )
 
 
-def task(text: Sentences, with_none: bool = False) -> Task:
+def forgetting(text: Sentences) -> Augmentation:
+    """Training sentences in which some word pieces are unknown, new ones in every epoch.
+
+    The trimmed vocabulary turns every piece that training lacks into the unknown one, which would
+    otherwise meet its untrained embedding when it is tested.
+    """
+
+    def augment(x: Tensor, draw: torch.Generator) -> Tensor:
+        forgotten = torch.rand(x.shape, generator=draw) < FORGOTTEN
+        return torch.where(forgotten & ~torch.isin(x, text.special), text.unknown, x)
+
+    return augment
+
+
+def task(text: Sentences, augment: Augmentation = unchanged, with_none: bool = False) -> Task:
     """Train, validation and test in scope; outside it the out-of-scope test sentences."""
     splits, test = text.splits, text.splits["test"]
     evaluations: dict[str, Callable[[], Examples]] = {
@@ -190,6 +205,7 @@ def task(text: Sentences, with_none: bool = False) -> Task:
         validation=splits["val"],
         evaluations=evaluations,
         prepare=lambda x: x,
+        augment=augment,
         sources=text.sources,
     )
 
@@ -201,9 +217,11 @@ def clinc(data_dir: Path | None) -> Task:
 
 def trimmed(data_dir: Path | None) -> Task:
     """The same sentences, with an embedding row only for word pieces that occur in training."""
-    return task(trim(sentences(data_dir)))
+    text = trim(sentences(data_dir))
+    return task(text, forgetting(text))
 
 
 def none(data_dir: Path | None) -> Task:
     """Trimmed, and the 100 out-of-scope training sentences as examples of none of the classes."""
-    return task(trim(sentences(data_dir)), with_none=True)
+    text = trim(sentences(data_dir))
+    return task(text, forgetting(text), with_none=True)

@@ -56,6 +56,9 @@ def longest(lengths: Tensor) -> int:
     return int(lengths.max().clamp(min=1)) if len(lengths) else 1
 
 
+Augmentation = Callable[[Tensor, torch.Generator], Tensor]
+
+
 def unchanged(x: Tensor, _: torch.Generator) -> Tensor:
     """The augmentation that does nothing."""
     return x
@@ -76,9 +79,7 @@ class Task:
     validation: Examples
     evaluations: Mapping[str, Callable[[], Examples]]
     prepare: Callable[[Tensor], Tensor]  # whole batch, on the device: what the network takes
-    augment: Callable[[Tensor, torch.Generator], Tensor] = (
-        unchanged  # training only, before prepare
-    )
+    augment: Augmentation = unchanged  # training only, before prepare
     sources: Mapping[str, str] = field(default_factory=dict)  # file or origin -> SHA-256
 
 
