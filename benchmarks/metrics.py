@@ -103,6 +103,11 @@ def peers(inside: Predictions, outside: Predictions) -> list[tuple[str, str, Cal
             "torchmetrics",
             lambda: float(tm.binary_calibration_error(c, ok, n_bins=15, **off)),
         ),
+        (  # its float32 sums lose digits with the number of rows
+            "ece",
+            "torchmetrics, float64",
+            lambda: float(tm.binary_calibration_error(c.double(), ok, n_bins=15, **off)),
+        ),
         ("auroc", "torchmetrics", lambda: float(tm.binary_auroc(s, y, **off))),
         ("auroc", "scikit-learn", lambda: float(roc_auc_score(known, score))),
         (
