@@ -64,3 +64,12 @@ def clouds(path: Path, per_class: int = 600) -> Path:
     for label, centre in enumerate([(0.0, 0.0), (2.0, 0.0), (0.0, 2.0)]):
         rows += [[*(centre + draw.normal(size=2)), "abc"[label]] for _ in range(per_class)]
     return write_csv(path, ["x", "y", "label"], rows)
+
+
+def crowd(path: Path, per_class: int = 400) -> Path:
+    """Three clouds, and between them points labelled "other" that belong to none of them."""
+    draw = np.random.default_rng(4)
+    rows = []
+    for label, centre in {"a": (-4, 0), "b": (4, 0), "c": (0, 6), "other": (0, 1)}.items():
+        rows += [[*(np.array(centre) + draw.normal(size=2)), label] for _ in range(per_class)]
+    return write_csv(path, ["x", "y", "label"], rows)

@@ -9,6 +9,7 @@ import torch
 from sklearn.base import clone
 from sklearn.calibration import CalibrationDisplay
 from sklearn.datasets import load_breast_cancer, load_iris, make_blobs
+from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -17,6 +18,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import ova
 from ova.errors import BadInput
 from ova.estimator import KEPT, OneVsAllClassifier
+from ova.formulations import FORMULATIONS
 from ova.threshold import Threshold
 
 QUICK = {"hidden": (16,), "epochs": 60, "random_state": 0}
@@ -162,6 +164,45 @@ def test_a_calibration_that_cannot_be_fitted_is_said_and_left_out() -> None:
     assert np.allclose(model.confidence_of(X), model.predict_proba(X).max(1))
 
 
+@pytest.mark.parametrize("formulation", FORMULATIONS)
+@pytest.mark.parametrize("labels", [[0, 1, 2, 99], ["a", "b", "c", "other"]], ids=["int", "text"])
+def test_examples_of_none_are_no_class_and_are_refused(formulation: str, labels: list[Any]) -> None:
+    """A blob in the middle of three is none of them: nearer to all than a far input would be."""
+    X, k = make_blobs(1200, centers=[[-4, 0], [4, 0], [0, 6], [0, 1]], random_state=0)
+    y, none = np.array(labels)[k], k == 3
+    model = OneVsAllClassifier(
+        formulation, none_label=labels[3], threshold=0.6, **{**QUICK, "epochs": 15}
+    ).fit(X, y)
+    assert model.classes_.tolist() == labels[:3]
+    assert model.predict_proba(X).shape == (1200, 3)
+    c = model.confidence_of(X)
+    assert roc_auc_score(~none, c) > 0.95
+    said = model.predict(X)
+    assert set(said.tolist()) <= {*labels}
+    right = sum(s == t for s, t in zip(said.tolist(), y.tolist(), strict=True)) / len(y)
+    assert model.score(X, y) == pytest.approx(right)
+
+
+def test_an_answered_example_of_none_is_a_wrong_answer_for_every_promise() -> None:
+    """Oracle: the held-out rows by hand; a third of all rows is noise of no class."""
+    draw = np.random.default_rng(0)
+    X, y = make_blobs(1500, centers=2, cluster_std=1.0, random_state=0)
+    X, y = np.vstack([X, draw.uniform(-8, 8, (500, 2))]), np.append(y, [-1] * 500)
+    given = {**QUICK, "accuracy": 0.9, "calibration": "top", "none_label": -1}
+    model = OneVsAllClassifier("ova", reject_label="?", **given).fit(X, y)
+    order = np.random.RandomState(0).permutation(2000)[:600]
+    held, right = X[order], model.predict_proba(X[order]).argmax(1) == y[order]
+    by_hand = ova.fit_threshold((model.confidence_of(held), right), 0.9)
+    assert model.threshold_ == by_hand
+    assert model.calibration_.n == 600
+    assert abs(model.confidence_of(held).mean() - right.mean()) < 0.01
+    said = model.predict(X)
+    both = np.where(y == -1, said == "?", said == y.astype(object))
+    assert model.score(X, y) == both.mean()
+    silent = OneVsAllClassifier("ova", none_label=-1, **QUICK).fit(X, y)
+    assert silent.score(X, y) <= 0.75  # without a threshold an example of none is answered
+
+
 def test_a_class_with_one_example_and_a_column_that_never_varies() -> None:
     X, y = make_blobs(60, centers=2, random_state=0)
     X = np.column_stack([X, np.full(60, 1e9)])
@@ -186,6 +227,8 @@ def test_the_seed_decides_and_the_global_state_is_left_alone() -> None:
 X2, Y2 = make_blobs(20, centers=2, random_state=0)
 HOLED = np.where(np.arange(40).reshape(20, 2) == 3, np.nan, X2)
 BAD: dict[str, tuple[dict[str, Any], Any, Any, str]] = {
+    "only none": ({"none_label": 0}, X2, np.zeros(20, int), "no class; at least 2"),
+    "one besides": ({"none_label": 0}, X2, Y2, "one class only"),
     "one class": ({}, X2, np.zeros(20, int), "one class only"),
     "nan": ({}, HOLED, Y2, "NaN"),
     "numbers to predict": ({}, X2, X2[:, 0], "continuous"),

@@ -43,6 +43,10 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
     probabilities of `predict_proba` or which class is likeliest. It keeps the order of inputs, so
     a promise refuses the same ones with and without it.
 
+    `none_label` says which label in y marks examples of none of the classes. They are trained on
+    (p_k = 0 for every k; softmax: 1/K), are no class, and are wrong answers wherever they are
+    answered. A refused input is then given this label, unless `reject_label` says otherwise.
+
     Attributes after `fit`: `classes_`, `n_features_in_`, `reject_label_` (None without a
     threshold), `threshold_` (with what it promises and measured; None without one),
     `calibration_` (None where none was asked for or could be fitted).
@@ -69,6 +73,7 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
         calibration: str | None = None,
         holdout: float = 0.3,
         reject_label: Any = None,
+        none_label: Any = None,
         normalised: bool = False,
         random_state: Any = None,
     ) -> None:
@@ -84,6 +89,7 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
         self.calibration = calibration  # "top", "beta", or None (also "none")
         self.holdout = holdout
         self.reject_label = reject_label
+        self.none_label = none_label
         self.normalised = normalised
         self.random_state = random_state
 
@@ -92,9 +98,10 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
         form = self._check()
         X, y = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(y)
-        self.classes_, rows = np.unique(y, return_inverse=True)
+        rows = self._number(y)
         if len(self.classes_) < 2:
-            raise BadInput(f"there is one class only, {self.classes_[0]!r}; at least 2 are needed")
+            only = f"one class only, {self.classes_[0]!r}" if len(self.classes_) else "no class"
+            raise BadInput(f"there is {only}; at least 2 are needed")
         self.reject_label_ = self._refusal()
         random = check_random_state(self.random_state)
         order = random.permutation(len(X))
@@ -145,8 +152,13 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
         return self._sure(self._said(X))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The share of all inputs that is answered rightly; a refusal is no right answer."""
-        right = self.predict(X) == np.asarray(y)
+        """The share of all inputs that is answered rightly.
+
+        A refusal is right for an example of none of the classes (`none_label`), else it is wrong.
+        """
+        said, y = self.predict(X), np.asarray(y)
+        refused = np.asarray(said == self.reject_label_)  # nowhere without a threshold
+        right = np.where(self._is_none(y), refused, said == y)
         return float(np.average(right, weights=sample_weight))
 
     def _check(self) -> Formulation:
@@ -182,11 +194,23 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
             raise BadInput(f"nothing can be fitted afterwards: of {n} rows {held} are held out")
         return held
 
+    def _is_none(self, y: NDArray[Any]) -> NDArray[np.bool_]:
+        """Which labels say "none of the classes"."""
+        none = self.none_label
+        return np.array([none is not None and label == none for label in y.tolist()], dtype=bool)
+
+    def _number(self, y: NDArray[Any]) -> NDArray[np.int64]:
+        """The number of each label among the classes, -1 for none of them."""
+        inside = ~self._is_none(y)
+        rows = np.full(len(y), NONE)
+        self.classes_, rows[inside] = np.unique(y[inside], return_inverse=True)
+        return rows
+
     def _refusal(self) -> Any:
         """What a refused input is called; never one of the classes."""
         if self.threshold is None and self.accuracy is None:
             return None
-        label = self.reject_label
+        label = self.none_label if self.reject_label is None else self.reject_label
         if label is None:
             label = -1 if self.classes_.dtype.kind in "iuf" else "none of the above"
         if label in self.classes_.tolist():

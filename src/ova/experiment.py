@@ -24,7 +24,7 @@ from ova.formulations import FORMULATIONS, Formulation
 from ova.geometry import embedding_rows, landscape
 from ova.manifest import manifest
 from ova.prediction import Speaker, predict_to
-from ova.predictions import has_matrix, read
+from ova.predictions import Predictions, has_matrix, read
 from ova.recipe import Recipe, from_json
 from ova.tables import pick
 from ova.training import BEST, CHECKPOINT, LOG, MODEL, Progress, fit, trained
@@ -240,7 +240,7 @@ def predictions_path(folder: Path, name: str) -> Path:
 def measure(speaker: Speaker, recipe: Recipe, folder: Path) -> None:
     """Turn predictions into measurements and curves."""
     names = sorted({*chosen(speaker.task, recipe), "validation"})
-    sets = {name: partial(read, predictions_path(folder, name)) for name in names}
+    sets = {name: partial(measured, predictions_path(folder, name), name) for name in names}
     rows, curves = evaluate(sets)
     rows += calibrate({name: predictions_path(folder, name) for name in names}, folder)
     more, pictures = embedding_rows(speaker.net, speaker.task)
@@ -248,6 +248,17 @@ def measure(speaker: Speaker, recipe: Recipe, folder: Path) -> None:
         pictures.append(landscape(speaker.net, speaker.form))
     write_json(folder / CURVES, [*curves, *pictures], indent=None)
     write_lines(folder / MEASUREMENTS, [*rows, *more])
+
+
+def measured(path: Path, name: str) -> Predictions:
+    """The predictions on a set; of held-out training rows, those of none of the classes left out.
+
+    They count where a loss, a threshold or a calibration is fitted, but no metric is of both kinds.
+    """
+    said = read(path)
+    if is_calibrated(name) or name.startswith("ood/") or (said.target >= 0).all():
+        return said
+    return said.take(said.target >= 0)
 
 
 def calibrate(paths: dict[str, Path], folder: Path) -> list[Row]:

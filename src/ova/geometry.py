@@ -62,6 +62,7 @@ def embedding_rows(net: Classifier, task: Task) -> tuple[list[Row], list[Row]]:
     if centres is None:
         return [], []
     f, y = embeddings(net, task, task.train)
+    f, y = f[y >= 0], y[y >= 0]  # an example of none of the classes has no centre
     w = centres.detach().cpu().double()
     offsets = centre_offsets(w, class_means(f, y, len(task.classes)))
     rows = [

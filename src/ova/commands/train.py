@@ -17,6 +17,9 @@ def train(
         str, typer.Option(help="Column of texts; without it all columns are numbers or words.")
     ] = "",
     label: Annotated[str, typer.Option(help="Column of labels ('label' if not named).")] = "",
+    none: Annotated[
+        str, typer.Option(help="Label of rows that are examples of none of the classes.")
+    ] = "",
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder of the model.")] = Path("model"),
     formulation: Annotated[
         str, typer.Option(help="A name from `ova list formulations`; empty: our choice.")
@@ -65,6 +68,8 @@ def train(
         ova train mails.csv --text body --label folder
 
         ova train measurements.csv --label species --accuracy 0.95
+
+        ova train requests.csv --text request --label intent --none other
     """
     from rich.console import Console
 
@@ -80,6 +85,7 @@ def train(
         data=data,
         text=text,
         label=label,
+        none=none,
         formulation=formulation or FORMULATION,
         model=model,
         encoder=encoder,

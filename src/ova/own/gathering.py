@@ -35,6 +35,7 @@ class Wish:
     data: Path
     text: str = ""  # column of texts; empty: a table of numbers
     label: str = ""
+    none: str = ""  # label of examples of none of the classes; empty: there are none
     formulation: str = FORMULATION
     model: str = ""  # name of a model; empty: what suits the data
     encoder: Path | None = None
@@ -74,18 +75,19 @@ def gather(wish: Wish) -> Gathered:
     examined = examine(kind, read.frame, wish)
     bad = {**unlabelled(read.labels), **named(examined.bad, kind, read.frame)}
     kept, dropped = usable(wish.data, wish.skip_bad, bad, len(read.labels))
-    classes = classes_of(wish.data, [str(read.labels[row]) for row in kept])
+    labels = [str(read.labels[row]) for row in kept]
+    classes = classes_of(wish.data, without(wish.none.strip(), labels, wish.data))
     number = {name: k for k, name in enumerate(classes)}
-    y = [number[str(read.labels[row])] for row in kept]
+    y = [number.get(label, NONE) for label in labels]
     held = [name for name in HELD if name != "test" or wish.test is None]
     found = split(y, [examined.keys[row] for row in kept], wish.seed, held)
     preparation = examined.learn([kept[i] for i in found.parts["train"]])
     encoded = examined.encode(preparation)
     target = torch.full((len(read.labels),), NONE)
     target[kept] = torch.tensor(y)
-    sets: dict[str, InMemory] = {
-        name: picked(encoded, target, [kept[i] for i in rows]) for name, rows in found.parts.items()
-    }
+    sets: dict[str, InMemory] = {}
+    for name, rows in found.parts.items():
+        sets |= apart(name, encoded, target, [kept[i] for i in rows])
     more, said = extra(wish, number, preparation, sets["train"])
     task = Task(
         classes=classes,
@@ -97,8 +99,42 @@ def gather(wish: Wish) -> Gathered:
         augment=partial(pad_crop_flip, flip=wish.mirror) if kind == "image" else unchanged,
         sources={**read.sources, **sources_of(wish)},
     )
-    notes = (*examined.notes, *dropped, *found.notes, *said)
+    notes = (*examined.notes, *dropped, *found.notes, *said, *outsiders(wish.none, task))
     return Gathered(kind, task, recipe_of(wish, kind, task), preparation, notes)
+
+
+def without(none: str, labels: list[str], path: Path) -> list[str]:
+    """The labels of classes: all but that of none of them."""
+    inside = [label for label in labels if label != none]
+    if none and len(inside) == len(labels):
+        have = [*map(repr, sorted(set(labels))[:NAMED]), *["..."] * (len(set(labels)) > NAMED)]
+        raise BadInput(
+            f"{path}: no row is labelled {none!r} (--none); the labels are {', '.join(have)}"
+        )
+    return inside
+
+
+def apart(
+    name: str, encoded: Encoded, target: torch.Tensor, rows: Sequence[int]
+) -> dict[str, InMemory]:
+    """A part of the rows; of the test rows those of no class are a set of their own."""
+    if name != "test":
+        return {name: picked(encoded, target, rows)}
+    inside = [row for row in rows if target[row] != NONE]
+    strange = [row for row in rows if target[row] == NONE]
+    sets = {name: picked(encoded, target, inside)}
+    return {**sets, "ood/none": picked(encoded, target, strange)} if strange else sets
+
+
+def outsiders(none: str, task: Task) -> list[str]:
+    """What was done with the examples of none of the classes."""
+    if not none:
+        return []
+    sets = {"to train": task.train, "to stop early": task.validation}
+    sets |= {name: make() for name, make in task.evaluations.items()}
+    counts = {name: int((examples.y == NONE).sum()) for name, examples in sets.items()}
+    said = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
+    return [f"rows labelled {none!r} are examples of none of the classes: {said}"]
 
 
 def named(bad: Mapping[int, str], kind: str, frame: Frame) -> Mapping[int, str]:
@@ -195,7 +231,10 @@ def classes_of(path: Path, labels: Sequence[str]) -> tuple[str, ...]:
         only = f"all {len(labels)} rows are {labels[0]!r}" if labels else "no row is left"
         raise BadInput(f"{path}: at least two classes are needed, {only}")
     if NOTHING in counts:
-        raise BadInput(f"{path}: a class is called {NOTHING!r}, which is what a refusal is called")
+        raise BadInput(
+            f"{path}: a class is called {NOTHING!r}, which is what a refusal is called; if its rows "
+            f"are examples of no class, say --none {NOTHING!r}"
+        )
     if len(counts) > len(labels) / 2:
         raise BadInput(
             f"{path}: {len(counts)} classes in {len(labels)} rows; the label has to be one of few, "
@@ -239,11 +278,12 @@ def tested(
     bad = {**unlabelled(read.labels), **encoded.bad}
     rows, notes = usable(path, wish.skip_bad, bad, len(read.labels))
     target = torch.tensor([number.get(str(label), NONE) for label in read.labels])
-    inside = [row for row in rows if target[row] != NONE]
-    strange = [row for row in rows if target[row] == NONE]
-    if not inside:
+    known = {*number, wish.none.strip()}
+    strange = [row for row in rows if read.labels[row] not in known]
+    usual = [row for row in rows if read.labels[row] in known]
+    if not any(target[row] != NONE for row in usual):
         raise BadInput(f"{path}: none of its labels is among those of {wish.data}")
-    sets = {"test": picked(encoded, target, inside)}
+    sets = apart("test", encoded, target, usual)
     if not strange:
         return sets, [*notes]
     note = f"{len(strange)} test rows have a label that was not trained: they count as outside"
@@ -251,10 +291,11 @@ def tested(
 
 
 def sources_of(wish: Wish) -> dict[str, str]:
-    """SHA-256 of the further files."""
+    """SHA-256 of the further files, and what else makes the data other data."""
     files = [p for p in (wish.test, wish.outside) if p is not None and p.is_file()]
     files += sorted(wish.encoder.glob("*.safetensors")) if wish.encoder else []
-    return {path.name: sha256(path) for path in files}
+    none = {"--none": wish.none} if wish.none else {}  # the same file means other examples
+    return {**{path.name: sha256(path) for path in files}, **none}
 
 
 def recipe_of(wish: Wish, kind: str, task: Task) -> Recipe:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ova.data.task import NONE
 from ova.errors import BadInput
 
 GOLDEN = (5**0.5 - 1) / 2
@@ -72,7 +73,7 @@ def notes(y: Sequence[int], groups: Mapping[bytes, list[int]], parts: Parts) -> 
         said.append(f"{repeated} rows repeat an earlier input; copies were kept in the same part")
     if contrary:
         said.append(f"{contrary} inputs have more than one label; no model can get both right")
-    counts = Counter(y[row] for rows in parts.values() for row in rows)
+    counts = Counter(y[row] for rows in parts.values() for row in rows if y[row] != NONE)
     alone = sum(count == 1 for count in counts.values())
     if alone:
         said.append(
