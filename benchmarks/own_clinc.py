@@ -18,7 +18,8 @@ from ova.data.sources import locate
 from ova.engine import Machine, launch
 from ova.own.folder import facts_of
 from ova.own.gathering import FORMULATION, Wish, gather
-from ova.own.training import Wanted, train
+from ova.own.promising import Wanted
+from ova.own.training import train
 from ova.predictions import Predictions, read
 from ova.threshold import Threshold, fit_threshold
 

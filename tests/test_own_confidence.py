@@ -25,7 +25,8 @@ from ova.own.folder import Model, digest, load
 from ova.own.frames import whole
 from ova.own.gathering import NOTHING, Gathered, Wish, gather
 from ova.own.predicting import answers
-from ova.own.training import Wanted, train
+from ova.own.promising import Wanted
+from ova.own.training import train
 from ova.predictions import Predictions, read
 from ova.threshold import Promise, Threshold
 

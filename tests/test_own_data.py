@@ -15,8 +15,8 @@ import made_data
 from ova.errors import BadInput
 from ova.own import vocabulary
 from ova.own.gathering import Gathered, Wish, gather
+from ova.own.promising import COVERAGE, TARGETS, Wanted, choose, target
 from ova.own.splitting import HELD, split
-from ova.own.training import COVERAGE, TARGETS, Wanted, choose, target
 from ova.predictions import Predictions
 from ova.training import tired
 

@@ -23,7 +23,8 @@ from ova.own.exporting import export
 from ova.own.folder import load
 from ova.own.gathering import Wish, gather
 from ova.own.predicting import answers
-from ova.own.training import Wanted, train
+from ova.own.promising import Wanted
+from ova.own.training import train
 from ova.own.vocabulary import wordpiece
 from ova.predictions import read
 

@@ -16,8 +16,9 @@ from ova.files import read_lines
 from ova.own.folder import load
 from ova.own.gathering import NOTHING, Gathered, Wish, gather
 from ova.own.predicting import answers
+from ova.own.promising import Wanted
 from ova.own.splitting import HELD
-from ova.own.training import Wanted, train
+from ova.own.training import train
 from ova.predictions import Predictions, read
 from ova.threshold import fit_threshold
 

@@ -26,7 +26,8 @@ from ova.own.frames import whole
 from ova.own.gathering import NOTHING, Gathered, Wish, gather
 from ova.own.kinds import KINDS
 from ova.own.predicting import answers
-from ova.own.training import Wanted, train
+from ova.own.promising import Wanted
+from ova.own.training import train
 from ova.own.writing import WRITERS, write
 from ova.predictions import read
 

@@ -30,6 +30,13 @@ def train(
     coverage: Annotated[
         float | None, typer.Option(help="Share of inputs to answer, to promise, e.g. 0.9.")
     ] = None,
+    leak: Annotated[
+        float | None,
+        typer.Option(
+            help="Share of inputs of no class that is answered at most, to promise, e.g. 0.05; "
+            "needs --outside or --none."
+        ),
+    ] = None,
     confidence: Annotated[float, typer.Option(help="Confidence of the promise.")] = 0.95,
     test: Annotated[
         Path | None,
@@ -38,7 +45,10 @@ def train(
         ),
     ] = None,
     outside: Annotated[
-        Path | None, typer.Option(help="Examples of none of the classes, to report on.")
+        Path | None,
+        typer.Option(
+            help="Examples of none of the classes, to report on; half of them for --leak."
+        ),
     ] = None,
     model: Annotated[str, typer.Option(help="A name from `ova list models`.")] = "",
     encoder: Annotated[
@@ -69,7 +79,7 @@ def train(
 
         ova train measurements.csv --label species --accuracy 0.95
 
-        ova train requests.csv --text request --label intent --none other
+        ova train requests.csv --text request --label intent --none other --leak 0.05
     """
     from rich.console import Console
 
@@ -77,7 +87,8 @@ def train(
     from ova.engine import Machine, launch
     from ova.own.folder import load
     from ova.own.gathering import FORMULATION, Wish, gather
-    from ova.own.training import REPORT, Wanted
+    from ova.own.promising import Wanted, outcomes
+    from ova.own.training import REPORT, RUN
     from ova.own.training import train as carry_out
 
     console = Console()
@@ -99,7 +110,7 @@ def train(
         settings=tuple(settings or ()),
     )
     gathered = gather(wish)
-    task = gathered.task
+    task, wanted = gathered.task, Wanted(accuracy, coverage, confidence, leak)
     sizes = [f"{len(task.train)} to train", f"{len(task.validation)} to stop early"]
     sizes += [f"{len(make())} {name}" for name, make in task.evaluations.items()]
     console.print(
@@ -109,7 +120,7 @@ def train(
         console.print(f"note: {note}", style="yellow", markup=False, soft_wrap=True)
     machine = Machine(accelerator=accelerator)
     fabric = launch(machine, gathered.recipe.precision)
-    events = carry_out(fabric, gathered, out, machine, Wanted(accuracy, coverage, confidence))
+    events = carry_out(fabric, gathered, out, machine, wanted)
     if console.is_terminal:
         with bars(console) as progress:
             watch(events, Bar(progress, progress.add_task(str(out), total=None, detail="")))
@@ -119,6 +130,8 @@ def train(
     threshold = trained.shown
     style = None if threshold.promised else "red"
     console.print(str(threshold), style=style, markup=False, soft_wrap=True)
+    for line in outcomes(out / RUN, task.evaluations, trained.threshold, seed):
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
     if trained.calibration is None:
         said = f"the confidences are uncalibrated: {trained.why_not}"
         console.print(said, markup=False, soft_wrap=True)

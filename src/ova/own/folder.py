@@ -60,15 +60,16 @@ class Model:
 def save(
     folder: Path,
     gathered: Gathered,
-    net: Classifier,
     threshold: Threshold,
     calibration: Mapping[str, Any],
     manifest: Any,
 ) -> None:
-    """Write all parts, last `model.json`, which names their hashes: a folder is whole or no model."""
+    """Write all parts beside the weights, last `model.json`, which names the hashes of all.
+
+    A folder is whole or no model.
+    """
     recipe, prepared = gathered.recipe, gathered.preparation
     (folder / MODEL).unlink(missing_ok=True)
-    checkpoint.save(folder / WEIGHTS, net.state_dict(), {})
     write_json(folder / MANIFEST, manifest)
     write_json(folder / CALIBRATION, calibration)
     parts = [WEIGHTS, MANIFEST, CALIBRATION]
@@ -96,6 +97,19 @@ def save(
 def digest(content: Mapping[str, Any]) -> str:
     """The SHA-256 of JSON content, whatever its layout."""
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def untouched(folder: Path) -> None:
+    """Refuse weights that are not those of which `model.json` has the hash, where there is one."""
+    try:
+        wanted = json.loads((folder / MODEL).read_text("utf-8"))["parts"][WEIGHTS]
+    except (OSError, ValueError, KeyError, TypeError):
+        return  # nothing is said about them
+    if (found := sha256(folder / WEIGHTS)) != wanted:
+        raise BadInput(
+            f"{folder / WEIGHTS} was changed after training: its SHA-256 is {found}, {MODEL} says "
+            f"{wanted}; move {folder} away to train again"
+        )
 
 
 def facts_of(folder: Path) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from ova.recipe import OWN, Recipe, override
 FORMULATION = "ova"  # when the user names none
 NOTHING = "none of the above"
 LABEL = "label"  # the column of labels, unless the user names another
+OUTSIDE = "ood/outside"  # the set of the user's examples of none of the classes
 NAMED = 5  # bad rows that a message names
 
 
@@ -265,7 +266,7 @@ def extra(
         if not rows:
             raise BadInput(f"{wish.outside}: no row can be used")
         said += notes
-        sets["ood/outside"] = picked(encoded, torch.full((len(frame),), NONE), rows)
+        sets[OUTSIDE] = picked(encoded, torch.full((len(frame),), NONE), rows)
     return sets, said
 
 
