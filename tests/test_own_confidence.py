@@ -164,6 +164,13 @@ def test_the_threshold_is_told_on_the_scale_of_the_confidences(case: Case, model
     assert told.exit_code == 0
     assert f"(not above {model.shown.value:.6g})" in told.output
     assert model.shown.value != pytest.approx(model.threshold.value, abs=1e-3)
+    assert "uncalibrated" not in told.output
+
+
+def test_a_model_without_calibration_says_so(case: Case, tmp_path: Path) -> None:
+    earlier(case, tmp_path / "x")
+    told = CliRunner().invoke(app, ["predict", str(tmp_path / "x"), str(case.data)])
+    assert "the confidences are uncalibrated: an earlier version" in told.output
 
 
 def test_rows_that_teach_nothing_leave_a_reason() -> None:

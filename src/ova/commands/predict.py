@@ -53,4 +53,6 @@ def predict(
     limit = loaded.shown.value if threshold is None else threshold
     told = f"{counts['rows']} inputs, {counts['refused']} {NOTHING} (not above {limit:.6g})"
     typer.echo(f"{told}, {counts['bad']} could not be used", err=True)
+    if loaded.calibration is None:
+        typer.echo(f"the confidences are uncalibrated: {loaded.why_not}", err=True)
     raise typer.Exit(1 if counts["bad"] else 0)

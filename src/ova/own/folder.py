@@ -160,7 +160,7 @@ def load(folder: Path) -> Model:
         net = assemble(backbone, facts["formulation"], len(classes), images=len(shape) == 3)
         prepared = preparation(facts["kind"], facts["preparation"], folder)
         threshold = Threshold.from_json(facts["threshold"])
-        calibration: Top | str = "the model is older than that"
+        calibration: Top | str = "an earlier version of ova trained the model"
         if CALIBRATION in facts["parts"]:
             calibration = confidence.read(folder / CALIBRATION, form)
     except (KeyError, TypeError) as error:
