@@ -135,3 +135,20 @@ def test_a_class_called_like_a_refusal_can_be_none(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="say --none 'none of the above'"):
         gather(Wish(data=data))
     assert gather(Wish(data=data, none=NOTHING)).task.classes == ("a", "b")
+
+
+KINDS = {
+    "image": lambda at: Wish(data=made_data.pictures(at / "colours"), none="red"),
+    "text": lambda at: Wish(
+        data=made_data.sentences(at / "topics.csv"), text="sentence", label="topic", none="7"
+    ),
+    "table": lambda at: Wish(data=made_data.table(at / "table.csv"), none="20"),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_data_can_have_examples_of_none(kind: str, tmp_path: Path) -> None:
+    task = gather(KINDS[kind](tmp_path)).task
+    assert len(task.classes) == 2
+    assert set(task.train.y.tolist()) == set(task.validation.y.tolist()) == {NONE, 0, 1}
+    assert set(task.evaluations["test"]().y.tolist()) == {0, 1}

@@ -79,7 +79,7 @@ def train(
 
         ova train measurements.csv --label species --accuracy 0.95
 
-        ova train requests.csv --text request --label intent --none other --leak 0.05
+        ova train mails.csv --text body --label folder --none other
     """
     from rich.console import Console
 
