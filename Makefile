@@ -46,7 +46,7 @@ check: $(VENV)/.dev
 	$(BIN)/python -m pytest --quiet --numprocesses 2 -m "not slow and not browser"
 
 bench: $(VENV)/.dev
-	@for name in heads start metrics corruptions training threshold; do \
+	@for name in heads large_k start metrics corruptions training threshold; do \
 		echo "== benchmarks/$$name.py"; $(BIN)/python benchmarks/$$name.py || exit 1; done
 
 results: $(VENV)/.run

@@ -20,13 +20,19 @@ class Link:
     p: Callable[[Tensor], Tensor]
     log_p: Callable[[Tensor], Tensor]
     log_not_p: Callable[[Tensor], Tensor]
+    slope_yes: Callable[[Tensor], Tensor]  # of -log p
+    slope_no: Callable[[Tensor], Tensor]  # of -log(1 - p)
 
 
 def _log_not_sigmoid(z: Tensor) -> Tensor:
     return F.logsigmoid(-z)
 
 
-SIGMOID = Link(torch.sigmoid, F.logsigmoid, _log_not_sigmoid)
+def _minus_not_sigmoid(z: Tensor) -> Tensor:
+    return torch.sigmoid(-z).neg_()
+
+
+SIGMOID = Link(torch.sigmoid, F.logsigmoid, _log_not_sigmoid, _minus_not_sigmoid, torch.sigmoid)
 
 
 def _twice_sigmoid(z: Tensor) -> Tensor:
@@ -60,8 +66,20 @@ def _log_not_twice_sigmoid(z: Tensor) -> Tensor:
     return log_not_p
 
 
+def _slope_of_near(z: Tensor) -> Tensor:
+    return torch.where(z <= 0, _minus_not_sigmoid(z), 0.0)
+
+
+def _slope_of_far(z: Tensor) -> Tensor:
+    """1 / sinh(d) = 2 e^-d / (1 - e^-2d)."""
+    minus = z.clamp(max=-NEAREST)
+    return torch.exp(minus).mul_(-2).div_(torch.expm1(minus.mul_(2)))
+
+
 # For z = -d <= 0: p = 2 / (1 + e^d) is 1 at the centre and 1 - p = tanh(d / 2).
-TWICE_SIGMOID = Link(_twice_sigmoid, _log_twice_sigmoid, _log_not_twice_sigmoid)
+TWICE_SIGMOID = Link(
+    _twice_sigmoid, _log_twice_sigmoid, _log_not_twice_sigmoid, _slope_of_near, _slope_of_far
+)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from ova.answers import answers_loss
 from ova.binary import CROSS_ENTROPY, SIGMOID, Binary, Link
 from ova.errors import BadInput
 
@@ -56,6 +57,8 @@ def one_vs_all_loss(
         even = smoothing / z.shape[-1]
         t = torch.full_like(z, even).scatter(-1, own, 1 - smoothing + even) * known
         return (t * binary.yes(link, z) + (1 - t) * binary.no(link, z)).sum(-1)
+    if binary is CROSS_ENTROPY:
+        return answers_loss(z, own, known, link)
     of_own = z.gather(-1, own)
     of_own = torch.where(known, binary.yes(link, of_own), binary.no(link, of_own))
     return binary.no(link, z).scatter(-1, own, of_own).sum(-1)
