@@ -42,6 +42,7 @@ check: $(VENV)/.dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python docs/make_readme.py --check
+	$(BIN)/python docs/make_choosing.py --check
 	$(BIN)/python -m pytest --quiet --doctest-modules src
 	$(BIN)/python -m pytest --quiet --numprocesses 2 -m "not slow and not browser"
 
@@ -59,6 +60,7 @@ readme: $(VENV)/.run
 	$(BIN)/ova report results --output report.html --figures artefacts/figures --format png
 	mkdir -p docs/figures && cp $(GALLERY:%=artefacts/figures/%.png) docs/figures/
 	$(BIN)/python docs/make_readme.py
+	$(BIN)/python docs/make_choosing.py
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -6,12 +6,13 @@ python docs/make_readme.py --check  exits with 1 when they are not up to date
 
 import ast
 import json
-import re
-import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from statistics import mean, stdev
+
+from marked import renew
+from paper import FORMULATIONS, TABLES, Printed
 
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
@@ -56,6 +57,35 @@ def results() -> str:
     return "\n\n".join(parts) or "No results are committed yet; `make results` makes them."
 
 
+def beside_the_paper() -> str:
+    """What the paper prints, and the mean of our seeds; the desk runs are much shorter."""
+    names = " | ".join(f"`{name}`" for name in FORMULATIONS)
+    lines = [f"| paper / ours | {names} |", "|---" * (len(FORMULATIONS) + 1) + "|"]
+    for printed in TABLES:
+        cells = [
+            f"{value:.3f} / {spread(measured(printed, name))}"
+            for name, value in zip(FORMULATIONS, printed.values, strict=True)
+        ]
+        lines.append(f"| T{printed.table} {printed.what} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def measured(printed: Printed, formulation: str) -> list[float]:
+    """Our values of what the paper prints, one per seed."""
+    found = []
+    for path in sorted((ROOT / "results" / printed.experiment).glob("*/measurements.jsonl")):
+        if json.loads((path.parent / "recipe.json").read_text())["formulation"] == formulation:
+            rows = map(json.loads, path.read_text(encoding="utf-8").splitlines())
+            found += [row["value"] for row in rows if is_headline(row, printed)]
+    return found
+
+
+def is_headline(row: dict[str, object], printed: Printed) -> bool:
+    """Whether a measurement is the one that the paper prints: uncalibrated, by the largest p."""
+    same = (row["dataset"], row["metric"]) == (printed.dataset, printed.metric)
+    return same and "calibration" not in row and row.get("score", "max_p") == "max_p"
+
+
 def headline(folder: Path) -> Iterator[tuple[str, float]]:
     """The numbers of a run that the README shows."""
     for line in (folder / "measurements.jsonl").read_text(encoding="utf-8").split("\n"):
@@ -92,22 +122,8 @@ def spread(values: list[float]) -> str:
     return f"{mean(values):.3f}" + (f" ± {stdev(values):.3f}" if len(values) > 1 else "")
 
 
-def renewed(text: str) -> str:
-    """The README with each marked part written anew."""
-    for name, make in {"results": results, "tree": tree}.items():
-        begin, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
-        pattern = re.compile(re.escape(begin) + ".*?" + re.escape(end), re.DOTALL)
-        part = f"{begin}\n{make()}\n{end}"
-        text = pattern.sub(lambda _, part=part: part, text)
-    return text
-
-
 def main() -> None:
-    old = README.read_text(encoding="utf-8")
-    new = renewed(old)
-    if "--check" in sys.argv:
-        sys.exit("README.md is not up to date; run: make readme" if new != old else 0)
-    README.write_text(new, encoding="utf-8")
+    renew(README, {"results": results, "paper": beside_the_paper, "tree": tree}, "make readme")
 
 
 if __name__ == "__main__":
