@@ -57,6 +57,9 @@ class Recipe:
     decay_by: float = number(0.1, 0, 1, "factor of each decay")
     clip: float = number(0.0, 0, inf, "largest norm of the gradient; 0: no clipping")
     dropout: float = number(0.0, 0, 0.99, "dropout of the backbone")
+    augment: str = choice(
+        "usual", ("usual", "none"), "random changes of training examples, as the data set has them"
+    )
     ema: float = number(0.0, 0, 0.999999, "decay of averaged weights; 0: no averaging")
     keep: str = choice("last", ("last", "best"), "which epoch predicts; best by validation loss")
     patience: int = number(0, 0, 100_000, "epochs without a better validation loss; 0: never stop")

@@ -179,7 +179,8 @@ def epoch(
         lr = learning_rate(recipe, run.step, per_epoch, total)
         set_learning_rate(run.rule, lr)
         scale = world / len(rows)  # DDP averages over processes; the loss is the global mean
-        x = task.augment(x, noise)  # noqa: PLW2901
+        if recipe.augment == "usual":
+            x = task.augment(x, noise)  # noqa: PLW2901
         how = How(form, scale, machine.device_batch, recipe.none_weight)
         descend(fabric, run, task, (x, y), how, tally)
         if recipe.clip:
