@@ -8,12 +8,11 @@ that matrix and with nothing else.
 """
 
 import argparse
-import time
 from statistics import median
 
 import torch
 
-from heads import Step, peak_bytes
+from heads import Step, peak_bytes, seconds
 from ova.formulations import FORMULATIONS
 
 BATCH, FEATURES = 256, 128
@@ -37,12 +36,6 @@ def training_step(name: str, classes: int) -> Step:
         rule.step()
 
     return step
-
-
-def seconds(step: Step) -> float:
-    begin = time.perf_counter()
-    step()
-    return time.perf_counter() - begin
 
 
 def measure(classes: int, names: list[str], rounds: int) -> None:
