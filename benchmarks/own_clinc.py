@@ -16,6 +16,7 @@ import numpy as np
 from ova.data.clinc import origin
 from ova.data.sources import locate
 from ova.engine import Machine, launch
+from ova.files import read_lines
 from ova.own.folder import facts_of
 from ova.own.gathering import FORMULATION, Wish, gather
 from ova.own.promising import Wanted
@@ -24,6 +25,7 @@ from ova.predictions import Predictions, read
 from ova.threshold import Threshold, fit_threshold
 
 HALVINGS = 200
+SHOWN = (("test", "ece"), ("ood/test", "auroc"))
 ROW = "{:<10} {:>8} {:>10} {:>9} {:>9} {:>9} {:>9}"
 
 
@@ -49,6 +51,14 @@ def one(folder: Path, data: Path, test: Path, formulation: str) -> None:
         refused = 1 - threshold.answers(outside.confidence).mean()
         numbers = [threshold.promise.accuracy or 0, threshold.value, *shares, refused]
         print(ROW.format(formulation, *(f"{number:.3f}" for number in numbers)))
+    for name, rows in (("test", said), ("calibration", held)):
+        share = rows.correct.mean()
+        half = 1.96 * (share * (1 - share) / len(rows)) ** 0.5
+        print(f"{formulation}, {name}: {share:.1%} ± {half:.1%} of {len(rows)} right")
+    for row in read_lines(out / "run/measurements.jsonl"):
+        if (row["dataset"], row["metric"]) in SHOWN and row.get("score", "max_p") == "max_p":
+            how = f", calibrated by {row['calibration']}" if "calibration" in row else ""
+            print(f"{formulation}, {row['dataset']}: {row['metric']} {row['value']:.3f}{how}")
     for accuracy in (0.99, 0.98, 0.95):
         kept_often, answered = halved(held, accuracy)
         print(
