@@ -99,14 +99,14 @@ def test_logits_keep_what_probabilities_lose():
 
 
 @pytest.mark.parametrize("dtype", TYPES)
-@pytest.mark.parametrize("p", [1e-30, 1e-12, 1e-5, 0.0009, 0.0011])
+@pytest.mark.parametrize("p", [1e-30, 1e-12, 1e-5, 0.0009, 0.0011, 0.0624, 0.12499, 0.125, 0.7])
 def test_small_probabilities_are_not_rounded_away_in_one_minus_p(p, dtype):
     p = np.full((1, 1000), p, dtype)
     said = Predictions.from_probs(p, [-1], normalised=False)
     expected = 1000 * math.log1p(-float(p[0, 0]))
-    assert said.log_none[0] == pytest.approx(expected, rel=1e-7)
+    assert said.log_none[0] == pytest.approx(expected, rel=3e-7)
     entropy = slow(p[0], -1, False)["entropy"]
-    assert said.entropy[0] == pytest.approx(entropy, rel=1e-5)
+    assert said.entropy[0] == pytest.approx(entropy, rel=2e-6)
 
 
 @pytest.mark.parametrize("dtype", TYPES)

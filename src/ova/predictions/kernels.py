@@ -15,24 +15,26 @@ from ova.predictions.compiled import compiled
 # Rows of `out`.
 CONFIDENCE, LOG_P, LOG_ANSWERS, LOG_NONE, SQUARED_ERROR, ENTROPY, MAX_LOGIT, ENERGY = range(8)
 
-BLOCK = 512  # classes that are taken together
+BLOCK, RUN = 512, 64  # classes that are taken together, and that are searched together
 SUM = 0.01  # a normalised row may miss 1 by this: float16 and four printed digits stay inside
 _SMALL = 1e-3  # below this largest p, log(1 - p) is summed as a series
-_LN2, _LN2_32 = math.log(2), np.float32(math.log(2))
-_ZERO, _ONE, _UNIT = np.float32(0), np.float32(1), np.int32(0x3F800000)  # the last: bits of 1
+_LN2 = math.log(2)
+_ZERO, _UNIT = np.float32(0), np.int32(0x3F800000)  # the last: bits of 1
 _EIGHTH, _EIGHTH_BITS = np.float32(1 / 8), np.int32(0x3E000000)
-_STEP = np.float32(2**-23)  # of float32 above 1
-_FRACTION, _MIDDLE = np.int32(0x7FFFFF), np.int32(1 << 22)
-# log(3/2 + f) on [-1/2, 1/2], fitted to 3e-7
-_L0, _L1, _L2, _L3, _L4, _L5, _L6, _L7 = (
+_FRACTION, _MIDDLE = np.int32(0x7FFFFF), np.float32(3 / 2)
+_PER_BIT = np.float32(_LN2 / 2**23)
+# log(3/2 + f) - (1/2 + f) log 2 for f in [-1/2, 1/2], to 1.3e-6
+_L0, _L1, _L2, _L3, _L4, _L5, _L6 = (
     np.float32(c)
     for c in (
-        0.40546528, 0.66666657, -0.22224508, 0.098779038,
-        -0.048932415, 0.026069587, -0.017405024, 0.01000929,
+        0.05889189, -0.0264635, -0.22225923, 0.09823147,
+        -0.04878143, 0.03044924, -0.0178077,
     )
 )  # fmt: skip
-# -(1 - p) log(1 - p) = p - p^2 (1/2 + p / 6 + p^2 / 12 + ...), to 1e-7 of p for p < 1/8
-_N2, _N3, _N4, _N5, _N6 = (np.float32(1 / (k * (k - 1))) for k in range(2, 7))
+# For p < 1/8: (p - p^2 / 2 + (1 - p) log(1 - p)) / p^3 = 1/6 + p / 12 + p^2 / 20 + ..., to 3e-6,
+# and -(log(1 - p) + p + p^2 / 2) / p^3 = 1/3 + p / 4 + p^2 / 5 + ..., to 1.3e-5
+_NO_ENTROPY = 0.16666915, 0.0829899, 0.05700926
+_NO = 0.33334623, 0.24822641, 0.23588917
 
 
 @compiled
@@ -47,34 +49,40 @@ def log_not(log_p: float) -> float:
 def _log32(bits: Any) -> Any:
     """The logarithm of the positive float32 with these bits, in vector instructions; p < 1/8.
 
-    2^e m with m in [1, 2); so far from p = 1 the two parts of log p do not cancel.
+    p = 2^e (1 + r), and the bits less those of 1 are 2^23 (e + r): nearly the logarithm to base 2.
+    A polynomial adds the rest; so far from p = 1 the two do not cancel.
     """
     # Each step is cast back: arithmetic on int32 is int64 here, which halves the vectors.
-    f = np.float32(np.int32(np.int32(bits & _FRACTION) - _MIDDLE)) * _STEP
-    e = np.float32(np.int32(np.int32(bits - _UNIT) >> np.int32(23)))
-    tail = _L4 + f * (_L5 + f * (_L6 + f * _L7))
-    return e * _LN2_32 + (_L0 + f * (_L1 + f * (_L2 + f * (_L3 + f * tail))))
+    f = np.int32(np.int32(bits & _FRACTION) | _UNIT).view(np.float32) - _MIDDLE
+    rest = _L0 + f * (_L1 + f * (_L2 + f * (_L3 + f * (_L4 + f * (_L5 + f * _L6)))))
+    return np.float32(np.int32(bits - _UNIT)) * _PER_BIT + rest
 
 
 @compiled
-def _small_entropy32(p: Any, bits: Any) -> Any:
-    """-sum p log p of all p < 1/8."""
+def _small_entropy32(p: Any, bits: Any, large: bool) -> Any:
+    """-sum p log p of all p < 1/8; `large` says that there are others."""
     total = np.float32(0)
     for k in range(len(p)):
-        q = p[k] if bits[k] < _EIGHTH_BITS else _ZERO
+        q = p[k] if not large or bits[k] < _EIGHTH_BITS else _ZERO
         total -= q * _log32(bits[k])
     return total
 
 
 @compiled
-def _small_answers_entropy32(p: Any, bits: Any) -> Any:
-    """-sum p log p + (1 - p) log(1 - p) of all p < 1/8, where the second is a short polynomial."""
-    total = np.float32(0)
+def _small_powers32(p: Any, bits: Any, large: bool) -> tuple[float, float, float]:
+    """The sums of p^3, p^4 and p^5 of all p < 1/8.
+
+    They are what log(1 - p) and its entropy have beyond p and p^2. A loop of its own: together with
+    the logarithm of p it would need more registers than there are.
+    """
+    third, fourth, fifth = np.float32(0), np.float32(0), np.float32(0)
     for k in range(len(p)):
-        q = p[k] if bits[k] < _EIGHTH_BITS else _ZERO
-        tail = _N2 + q * (_N3 + q * (_N4 + q * (_N5 + q * _N6)))
-        total -= q * (_log32(bits[k]) - (_ONE - q * tail))
-    return total
+        q = p[k] if not large or bits[k] < _EIGHTH_BITS else _ZERO
+        square = q * q
+        third += square * q
+        fourth += square * square
+        fifth += square * (square * q)
+    return float(third), float(fourth), float(fifth)
 
 
 @compiled
@@ -110,6 +118,8 @@ def _first(bits: Any, peaks: Any, most: Any) -> int:
     while peaks[j] != most:
         j += 1
     k = BLOCK * j
+    while _largest(bits[k : k + RUN]) != most:
+        k += RUN
     while bits[k] != most:
         k += 1
     return k
@@ -167,30 +177,56 @@ def _log_others(p: Any, y: int, small: Any, log_none: float) -> float:
 
 
 @compiled
-def _large_entropy(p: Any, bits: Any, normalised: bool) -> float:
-    """The same of all p >= 1/8; most runs of 32 have none."""
-    total = 0.0
-    for begin in range(0, len(p), 32):
-        run = bits[begin : begin + 32]
-        if _largest(run) < _EIGHTH_BITS:
-            continue
-        for k in range(begin, begin + len(run)):
-            if p[k] >= _EIGHTH:
-                q = np.float64(p[k])
-                total -= q * math.log(q)
-                if not normalised and q < 1:
-                    total -= (1 - q) * math.log1p(-q)
-    return total
+def _large32(p: Any, bits: Any, normalised: bool) -> tuple[float, float]:
+    """What all p >= 1/8 add to the entropy and to log(1 - p); most often there is one."""
+    count, where = np.int32(0), np.int32(0)
+    for k in range(len(bits)):
+        hit = np.int32(bits[k] >= _EIGHTH_BITS)
+        count = np.int32(count + hit)
+        where = np.int32(where + hit * np.int32(k))
+    if count == 1:
+        return _one(np.float64(p[where]), normalised)
+    entropy, none = 0.0, 0.0
+    for k in range(len(p)):
+        if bits[k] >= _EIGHTH_BITS:
+            more = _one(np.float64(p[k]), normalised)
+            entropy, none = entropy + more[0], none + more[1]
+    return entropy, none
 
 
 @compiled
-def _block_entropy32(p: Any, bits: Any, large: bool, normalised: bool) -> float:
-    """-sum p log p, and unless normalised -sum (1 - p) log(1 - p)."""
+def _one(p: float, normalised: bool) -> tuple[float, float]:
+    """The same of one p in all digits; for answers without the p and p^2 that all share."""
+    yes = -p * math.log(p)
     if normalised:
-        small = float(_small_entropy32(p, bits))
-    else:
-        small = float(_small_answers_entropy32(p, bits))
-    return small + _large_entropy(p, bits, normalised) if large else small
+        return yes, 0.0
+    no = math.log1p(-p) if p < 1 else -math.inf
+    return yes - (p - p * p / 2) - ((1 - p) * no if p < 1 else 0.0), no + (p + p * p / 2)
+
+
+@compiled
+def _entropy32(p: Any, bits: Any, large: bool) -> float:
+    """-sum p log p."""
+    total = float(_small_entropy32(p, bits, large))
+    return total + _large32(p, bits, True)[0] if large else total
+
+
+@compiled
+def _answers32(p: Any, bits: Any, large: bool) -> tuple[float, float, float, float]:
+    """The sums of p, p^2, the entropy of each answer, and log(1 - p)."""
+    total, squares = 0.0, 0.0
+    for k in range(len(p)):
+        q = np.float64(p[k])
+        total += q
+        squares += q * q
+    third, fourth, fifth = _small_powers32(p, bits, large)
+    entropy = float(_small_entropy32(p, bits, large)) + (total - squares / 2)
+    entropy -= third * _NO_ENTROPY[0] + fourth * _NO_ENTROPY[1] + fifth * _NO_ENTROPY[2]
+    none = -(third * _NO[0] + fourth * _NO[1] + fifth * _NO[2]) - (total + squares / 2)
+    if large:
+        more = _large32(p, bits, False)
+        entropy, none = entropy + more[0], none + more[1]
+    return total, squares, entropy, none
 
 
 @compiled
@@ -217,7 +253,7 @@ def reduce_probs(
     one = order.dtype.type(_UNIT if single else 0x3FF0000000000000)
     peaks = np.empty(-(-p.shape[1] // BLOCK), bits.dtype)
     for i in range(len(p)):
-        total, squares, product, entropy = 0.0, 0.0, 1.0, 0.0
+        total, squares, product, entropy, log_none = 0.0, 0.0, 1.0, 0.0, 0.0
         for j in range(len(peaks)):
             block = slice(BLOCK * j, min(BLOCK * j + BLOCK, p.shape[1]))
             q, its_bits = p[i, block], bits[i, block]
@@ -227,10 +263,15 @@ def reduce_probs(
                 if not _inside(q):
                     return i
                 peaks[j] = _largest(its_bits)  # with a sign -0.0 is the smallest
+            if single and not normalised:
+                part = _answers32(q, its_bits, peaks[j] >= _EIGHTH_BITS)
+                total, squares = total + part[0], squares + part[1]
+                entropy, log_none = entropy + part[2], log_none + part[3]
+                continue
             sums = _sums(q)
             total, squares, product = total + sums[0], squares + sums[1], product * sums[2]
             if single:
-                entropy += _block_entropy32(q, its_bits, peaks[j] >= _EIGHTH_BITS, normalised)
+                entropy += _entropy32(q, its_bits, peaks[j] >= _EIGHTH_BITS)
             else:
                 entropy += _entropy64(q) + (0.0 if normalised else _no_entropy64(q))
         most = _largest(peaks)
@@ -239,9 +280,10 @@ def reduce_probs(
         small = confidence < _SMALL
         if normalised and abs(total - 1) > SUM:
             return i
-        log_none = math.log(product) if product > 1e-250 else _log_product(p[i])
-        if small:
-            log_none = _series(p[i])
+        if not single or normalised:
+            log_none = math.log(product) if product > 1e-250 else _log_product(p[i])
+            if small:
+                log_none = _series(p[i])
         y = target[i]
         own = np.float64(p[i, y]) if y >= 0 else 0.0
         log_p = math.log(own) if own > 0 else -math.inf
