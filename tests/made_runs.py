@@ -132,13 +132,9 @@ def one_run(
             c, right = predictions(rng, name, 1000, severity / 5 * (0.4 + 0.6 * rng.random()))
             pooled.setdefault(severity, []).append((c, right))
             say(f"shift/{kind}/{severity}", "accuracy", right.mean())
-            say(
-                f"shift/{kind}/{severity}",
-                "ece",
-                ece(reliability(c, right)),
-                bins=15,
-                rule="equal-width",
-            )
+            for how, claimed in (("none", c), ("top", (c + right.mean()) / 2)):
+                error, more = ece(reliability(claimed, right)), {"calibration": how}
+                say(f"shift/{kind}/{severity}", "ece", error, bins=15, rule="equal-width", **more)
     for severity, parts in pooled.items():
         both = [np.concatenate(part) for part in zip(*parts, strict=True)]
         draw(f"shift/*/{severity}", "reliability", reliability(*both), bins=15, rule="equal-width")

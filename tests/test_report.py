@@ -154,6 +154,26 @@ def test_box_plots_hold_every_type_and_the_plain_test_set(found):
     assert len(rows) == 2 * len(mine) * len(types)
 
 
+def test_calibrated_errors_stand_beside_the_raw_ones_and_are_never_mixed_with_them(found):
+    mine = [run for run in found if run.experiment == "cifar10-desk" and run.label == "ova"]
+    rows = FIGURES["calibrated"].rows(mine)
+    means = {
+        how: [r["value"] for r in rows if r["metric"] == how and r["severity"] == 5]
+        for how in ("raw", "calibrated")
+    }
+    plain = FIGURES["mean-severity"].rows(mine)
+    assert means["raw"] == [r["value"] for r in plain if (r["metric"], r["severity"]) == ("ece", 5)]
+    by_hand = [
+        [
+            r["value"]
+            for r in run.measurements
+            if r.get("calibration") == "top" and r["dataset"][-2:] == "/5"
+        ]
+        for run in mine
+    ]
+    assert means["calibrated"] == pytest.approx([sum(v) / len(v) for v in by_hand])
+
+
 def test_the_paper_s_variant_before_calibration_is_taken():
     row = {"dataset": "test", "metric": "ece", "n": 1, "bins": 15, "rule": "equal-width"}
     wrong = [

@@ -21,7 +21,7 @@ SECTIONS: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "shift": (
         "Where does it break?",
         "",
-        ("severity", "mean-severity", "heatmap-ece", "heatmap-accuracy"),
+        ("severity", "mean-severity", "calibrated", "heatmap-ece", "heatmap-accuracy"),
     ),
     "threshold": (
         "What should my threshold be?",

@@ -21,14 +21,14 @@ RAW = (
 )  # a row without calibration after training says one of these, or nothing
 
 
-def measured(run: Run, metric: str, **wanted: Any) -> Iterator[Row]:
-    """The run's rows of a metric in the paper's variant, before any calibration, that have a value."""
+def measured(run: Run, metric: str, *, calibrated: bool = False, **wanted: Any) -> Iterator[Row]:
+    """The run's rows of a metric in the paper's variant, before or after calibration, with a value."""
     variant = VARIANT.get(metric, {})
     for row in run.measurements:
         if (
             row["metric"] == metric
             and row["value"] is not None
-            and row.get("calibration") in RAW
+            and (row.get("calibration") not in RAW) == calibrated
             and where(row, **variant)
             and all(row.get(key) == value for key, value in wanted.items())
         ):
@@ -57,11 +57,11 @@ def datasets(runs: Sequence[Run], prefix: str) -> list[str]:
     return list(dict.fromkeys(name for name in names if str(name).startswith(prefix)))
 
 
-def shifts(runs: Sequence[Run], metric: str) -> list[Row]:
+def shifts(runs: Sequence[Run], metric: str, *, calibrated: bool = False) -> list[Row]:
     """The metric for each type and severity; the plain test set is severity 0."""
     found: list[Row] = []
     for run in runs:
-        for row in measured(run, metric):
+        for row in measured(run, metric, calibrated=calibrated):
             place = shift_of(str(row["dataset"]))
             if place:
                 head = {"label": run.label, "seed": run.seed, "metric": metric}

@@ -9,6 +9,7 @@ from typing import Any
 from altair.utils.schemapi import debug_mode
 
 from ova.report.figures import (
+    calibrated,
     embedding,
     heatmap,
     histogram,
@@ -82,6 +83,14 @@ FIGURES = {
         "accuracy and ECE of `shift/<type>/<severity>` sets",
         mean_severity.rows,
         mean_severity.draw,
+    ),
+    "calibrated": Figure(
+        "And after calibration?",
+        "Mean ECE over all types of shift at each severity, 0 being the test set: left as trained, "
+        "right with a calibration that was fitted on validation examples. It cannot know the shift.",
+        "ECE of `shift/<type>/<severity>` sets after calibration",
+        calibrated.rows,
+        calibrated.draw,
     ),
     "heatmap-ece": Figure(
         "Where its confidence breaks",

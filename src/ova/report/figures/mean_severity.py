@@ -12,28 +12,31 @@ from ova.report.theme import SHOWN, Chart, Row, colour, dash, finish
 
 def rows(runs: Sequence[Run]) -> list[Row]:
     """Per run, metric and severity: the mean over the types."""
-    groups: dict[tuple[str, int, str, int], list[float]] = {}
-    for metric in NAMES:
-        for row in shifts(runs, metric):
-            key = (row["label"], row["seed"], metric, row["severity"])
-            groups.setdefault(key, []).append(row["value"])
-    names = ("label", "seed", "metric", "severity")
+    return [row for metric in NAMES for row in means(shifts(runs, metric), metric)]
+
+
+def means(shifted: Sequence[Row], metric: str) -> list[Row]:
+    """The mean over the types per run and severity, under the name of a metric."""
+    groups: dict[tuple[str, int, int], list[float]] = {}
+    for row in shifted:
+        groups.setdefault((row["label"], row["seed"], row["severity"]), []).append(row["value"])
+    names = ("label", "seed", "severity")
     return [
-        dict(zip(names, key, strict=True)) | {"value": sum(v) / len(v)} for key, v in groups.items()
+        dict(zip(names, key, strict=True)) | {"metric": metric, "value": sum(v) / len(v)}
+        for key, v in groups.items()
     ]
 
 
 def draw(rows: Sequence[Row], labels: Sequence[str]) -> Chart:
     """Lines of means over seeds, with the range of the seeds as a whisker."""
     metrics = [m for m in NAMES if any(row["metric"] == m for row in rows)]
-    charts = [panel(m, labels) for m in metrics]
+    charts = [panel(m, f"mean {NAMES[m]}", labels) for m in metrics]
     chart = alt.concat(*charts, columns=2, spacing=30)
     return finish(chart, rows, cell=340, extra=64)
 
 
-def panel(metric: str, labels: Sequence[str]) -> Chart:
+def panel(metric: str, title: str, labels: Sequence[str]) -> Chart:
     """The lines of one metric."""
-    name = NAMES[metric]
     base = (
         alt.Chart()
         .transform_filter(SHOWN)
@@ -46,15 +49,15 @@ def panel(metric: str, labels: Sequence[str]) -> Chart:
             color=colour(labels),
         )
     )
-    y = alt.Y("mean:Q", title=f"mean {name}", scale=alt.Scale(zero=name == "ECE"))
+    y = alt.Y("mean:Q", title=title, scale=alt.Scale(zero=metric != "accuracy"))
     tooltip = [
         alt.Tooltip("label:N", title="formulation"),
         alt.Tooltip("severity:O"),
-        alt.Tooltip("mean:Q", title=f"mean {name}", format=".4f"),
+        alt.Tooltip("mean:Q", title=title, format=".4f"),
         alt.Tooltip("low:Q", title="lowest seed", format=".4f"),
         alt.Tooltip("high:Q", title="highest seed", format=".4f"),
     ]
     line = base.mark_line().encode(y=y, strokeDash=dash(labels))
     dots = base.mark_point(filled=True, size=45, opacity=1).encode(y=y, tooltip=tooltip)
-    whiskers = base.mark_rule().encode(y=alt.Y("low:Q", title=f"mean {name}"), y2="high:Q")
+    whiskers = base.mark_rule().encode(y=alt.Y("low:Q", title=title), y2="high:Q")
     return alt.layer(whiskers, line, dots).properties(width=400, height=240)

@@ -1,0 +1,26 @@
+"""ECE under shift as the model was trained, and after calibration on held-out examples."""
+
+from collections.abc import Sequence
+
+import altair as alt
+
+from ova.report.figures.mean_severity import means, panel
+from ova.report.runs import Run
+from ova.report.select import shifts
+from ova.report.theme import Chart, Row, finish
+
+RAW, CALIBRATED = "raw", "calibrated"
+TITLES = {RAW: "mean ECE as trained", CALIBRATED: "mean ECE after calibration"}
+
+
+def rows(runs: Sequence[Run]) -> list[Row]:
+    """Per run and severity the mean ECE over the types, before and after; none without both."""
+    before, after = (shifts(runs, "ece", calibrated=state) for state in (False, True))
+    return means(before, RAW) + means(after, CALIBRATED) if after else []
+
+
+def draw(rows: Sequence[Row], labels: Sequence[str]) -> Chart:
+    """Two panels on one scale."""
+    charts = [panel(state, title, labels) for state, title in TITLES.items()]
+    chart = alt.concat(*charts, columns=2, spacing=30).resolve_scale(y="shared")
+    return finish(chart, rows, cell=340, extra=64)
