@@ -1,5 +1,7 @@
 """Every backbone, present and future: features of the promised width, and the literature's size."""
 
+import re
+
 import pytest
 import torch
 from torch import nn
@@ -13,6 +15,7 @@ SHAPES = {
     "convnet-small": (1, 8, 8),
     "resnet50": (3, 64, 64),
     "bert-mini": (60, 32),
+    "bert-mini-mean": (60, 32),
     "text-cnn": (60, 32),
 }
 IMAGE = (3, 32, 32)
@@ -84,12 +87,13 @@ def test_dropout_acts_in_training_only(name: str) -> None:
 
 @pytest.mark.parametrize("name", MODELS)
 def test_wrong_shape_is_named(name: str) -> None:
-    with pytest.raises(BadInput, match=name.removesuffix("-small").removesuffix("-medium")):
+    with pytest.raises(BadInput, match=re.sub("-(small|medium|mean)$", "", name)):
         model(name)((3, 32, 32, 32), 0.0)
 
 
-def test_padding_changes_nothing() -> None:
-    backbone, x = MODELS["bert-mini"]((60, 32), 0.0).eval(), inputs("bert-mini")
+@pytest.mark.parametrize("name", ["bert-mini", "bert-mini-mean"])
+def test_padding_changes_nothing(name: str) -> None:
+    backbone, x = MODELS[name]((60, 32), 0.0).eval(), inputs(name)
     padded = torch.cat([x, torch.zeros(4, 7, dtype=torch.long)], dim=1)
     with torch.no_grad():
         torch.testing.assert_close(backbone(padded), backbone(x), rtol=1e-4, atol=1e-5)
@@ -103,6 +107,16 @@ def test_bert_is_the_one_of_transformers() -> None:
     with torch.no_grad():
         whole = network(input_ids=x, attention_mask=(x != 0).long()).pooler_output
         torch.testing.assert_close(backbone(x), whole, rtol=1e-5, atol=1e-6)
+
+
+def test_the_mean_is_that_of_the_word_pieces_without_padding() -> None:
+    backbone, x = MODELS["bert-mini-mean"]((60, 32), 0.0).eval(), inputs("bert-mini-mean")
+    x[0, 5:] = 0
+    network = backbone.body.network
+    with torch.no_grad():
+        whole = network(input_ids=x, attention_mask=(x != 0).long()).last_hidden_state
+        expected = torch.stack([whole[0, :5].mean(0), *whole[1:].mean(1)])
+        torch.testing.assert_close(backbone(x), expected, rtol=1e-5, atol=1e-6)
 
 
 def test_resnet50_strides_in_the_3_by_3_convolution() -> None:

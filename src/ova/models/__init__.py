@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from ova.models.backbone import Backbone
-from ova.models.bert import bert_mini
+from ova.models.bert import bert_mini, bert_mini_mean
 from ova.models.convnet import convnet
 from ova.models.mlp import mlp
 from ova.models.pretrained import encoder, is_folder
@@ -26,6 +26,7 @@ MODELS: Mapping[str, Build] = {
     "resnet50": resnet50,
     "text-cnn": text_cnn,
     "bert-mini": bert_mini,
+    "bert-mini-mean": bert_mini_mean,
 }
 
 

@@ -1,5 +1,6 @@
 """BERT-Mini (Turc et al., 2019) from scratch: four layers, 256 wide, four heads."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import torch.nn.functional as F
@@ -25,13 +26,37 @@ class Text(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         mask = (x != 0)[:, None, None, :]
-        h = self.network.embeddings(input_ids=x)
         *layers, last = self.network.encoder.layer
-        for layer in layers:
-            out = layer(h, mask)
-            h = out if isinstance(out, Tensor) else out[0]  # a tuple before transformers 5
+        h = through(layers, self.network.embeddings(input_ids=x), mask)
         f: Tensor = self.network.pooler(first_token(last, h, mask))
         return f
+
+
+class MeanText(nn.Module):
+    """The mean over the word pieces of what BERT's last layer says of each; 0 is padding.
+
+    From scratch [CLS] must first learn where to look; a mean sees every word from the first step.
+    """
+
+    def __init__(self, network: Any) -> None:
+        super().__init__()
+        network.pooler = None
+        self.network = network
+
+    def forward(self, x: Tensor) -> Tensor:
+        seen = x != 0
+        h = self.network.embeddings(input_ids=x)
+        h = through(self.network.encoder.layer, h, seen[:, None, None, :])
+        weight = seen[:, :, None].to(h.dtype)
+        return (h * weight).sum(1) / weight.sum(1)
+
+
+def through(layers: Iterable[Any], h: Tensor, mask: Tensor) -> Tensor:
+    """What the layers make of all tokens."""
+    for layer in layers:
+        out = layer(h, mask)
+        h = out if isinstance(out, Tensor) else out[0]  # a tuple before transformers 5
+    return h
 
 
 def first_token(layer: Any, h: Tensor, mask: Tensor) -> Tensor:
@@ -54,6 +79,16 @@ def first_token(layer: Any, h: Tensor, mask: Tensor) -> Tensor:
 
 def bert_mini(shape: tuple[int, ...], dropout: float = 0.0) -> Backbone:
     """BERT-Mini for (vocabulary, length); its feature is BERT's pooled [CLS]."""
+    return Backbone(Text(network(shape, dropout)), WIDTH)
+
+
+def bert_mini_mean(shape: tuple[int, ...], dropout: float = 0.0) -> Backbone:
+    """The same network; its feature is the mean over the word pieces."""
+    return Backbone(MeanText(network(shape, dropout)), WIDTH)
+
+
+def network(shape: tuple[int, ...], dropout: float) -> Any:
+    """BERT-Mini of transformers for (vocabulary, length)."""
     if len(shape) != 2:
         raise BadInput(f"bert-mini takes tokens, shape (vocabulary, length), not {shape}")
     from transformers import BertConfig, BertModel
@@ -70,4 +105,4 @@ def bert_mini(shape: tuple[int, ...], dropout: float = 0.0) -> Backbone:
         attention_probs_dropout_prob=dropout,
         pad_token_id=0,
     )
-    return Backbone(Text(BertModel(config)), WIDTH)
+    return BertModel(config)
