@@ -6,13 +6,14 @@ import torch
 from torch import Tensor
 
 from ova.classifier import Classifier
-from ova.data.task import Examples, Task, plan
+from ova.data.task import Examples, Task
 from ova.formulations import Formulation
 
 Row = dict[str, Any]
 
 HALF_WIDTH, POINTS = 60.0, 81  # three times the toy's circle, so that "far away" is in the picture
 SAMPLE = 30  # embeddings drawn per class
+ENOUGH = 10_000  # examples that class means are taken from; a whole training set would take minutes
 
 
 @torch.inference_mode()
@@ -28,8 +29,9 @@ def landscape(net: Classifier, form: Formulation) -> Row:
 
 @torch.inference_mode()
 def embeddings(net: Classifier, task: Task, examples: Examples) -> tuple[Tensor, Tensor]:
-    """Embeddings in the space of the head's centres, and targets, of all examples."""
-    batches = examples.batches(plan(examples, 512, None))
+    """Embeddings in the space of the head's centres, and targets, of examples from all over the set."""
+    rows = torch.arange(0, len(examples), max(1, -(-len(examples) // ENOUGH)))
+    batches = examples.batches(rows.split(512))
     device = device_of(net)
     parts = [
         (net.head.embed(net.backbone(task.prepare(x.to(device)))).cpu(), y) for x, y in batches
