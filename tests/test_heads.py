@@ -51,10 +51,21 @@ def test_ball_has_the_scale_of_its_distances() -> None:
     assert float(z.std()) == pytest.approx(2, rel=1e-3)
 
 
-def test_ball_ignores_the_length_of_the_embedding() -> None:
+def test_no_embedding_leaves_the_ball_s_space_and_a_short_one_stays_short() -> None:
     head, f = Ball(32, 10), features()
     head.start(f)
-    torch.testing.assert_close(head(f), head(1000 * f), rtol=0, atol=0.05)
+    bound = Ball.size * 32**0.5
+    for scale, least, most in ((1e4, 0.999, 1), (1, 0.1, 0.5), (1e-3, 0, 0.01)):
+        length = head.embed(scale * f).norm(dim=-1) / bound
+        assert least < float(length.min()) <= float(length.max()) <= most * (1 + 1e-6)
+
+
+def test_ball_centres_start_in_the_directions_of_their_classes() -> None:
+    head, f = Ball(32, 4), features(400)
+    y = torch.arange(400) % 4
+    f = f + 5 * torch.eye(32)[y]
+    head.start(f, y)
+    assert head(f).argmax(-1).eq(y).float().mean() > 0.99
 
 
 @pytest.mark.parametrize("kind", STARTING)

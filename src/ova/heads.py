@@ -209,18 +209,26 @@ class StartedDistance(Starting):
 
 
 class Ball(Starting):
-    """z_k = r - s d_k, d_k = ||norm(f) - w_k||: a class is a ball with a soft border.
+    """z_k = r - s d_k, d_k = ||e - w_k||, e = squash(f): a class is a ball with a soft border.
 
-    The embedding is normalised (layer norm without parameters) because all K distances share its
-    length, and K - 1 negatives would punish every change of that. Radius r and scale s > 0 are
+    All K distances share the length of the embedding, and K - 1 negatives would punish every change
+    of it; so no length exceeds a bound: e = c (f - mean(f)) / sqrt(var(f) + v), layer norm with a
+    floor v well above the variance of a first batch. Known classes grow towards the bound, while an
+    input that excites nothing stays short, far from all centres. The bound is low because an
+    optimiser like Adam moves every number by the same amount: in a small space the centres are soon
+    where they belong. They start in the directions of their classes. Radius r and scale s > 0 are
     learned; they start at s = 2 / std(d), p = 1 / K on average.
     """
 
+    floor: Tensor
+    size, room = 0.1, 10  # the largest typical number in e; v in variances of the first batch
+
     def __init__(self, in_features: int, classes: int) -> None:
         super().__init__(in_features, classes)
-        self.weight = nn.Parameter(0.05 * torch.randn(classes, in_features))
+        self.weight = nn.Parameter(0.05 * self.size * torch.randn(classes, in_features))
         self.radius = nn.Parameter(torch.zeros(()))
         self.log_scale = nn.Parameter(torch.zeros(()))
+        self.register_buffer("floor", torch.ones(()))
 
     @property
     def centres(self) -> Tensor:
@@ -228,11 +236,18 @@ class Ball(Starting):
         return self.weight
 
     def embed(self, f: Tensor) -> Tensor:
-        """The normalised embedding."""
-        return F.layer_norm(f, (self.in_features,))
+        """The bounded embedding."""
+        centred = f - f.mean(-1, keepdim=True)
+        return (
+            self.size * centred * torch.rsqrt(centred.square().mean(-1, keepdim=True) + self.floor)
+        )
 
-    def measure(self, f: Tensor, _: Tensor | None) -> None:
-        """Scale by the spread of the distances, radius by their mean."""
+    def measure(self, f: Tensor, y: Tensor | None) -> None:
+        """Centres towards their classes where known, scale by the spread of the distances."""
+        self.floor.copy_(self.room * _positive(f.var(-1, unbiased=False).mean()))
+        if y is not None:
+            e = self.embed(f)
+            self.weight.add_(_class_offsets(e - e.mean(0), y, self.classes))
         d = self.distances(f)
         scale = 2 / _positive(d.std())
         self.log_scale.copy_(scale.log())
