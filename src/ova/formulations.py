@@ -91,7 +91,7 @@ FORMULATIONS: dict[str, Formulation] = {
     "ova": one_vs_all("affine logits, sigmoid", rare),
     "ova-dm": one_vs_all("distances, 2 sigmoid(-d)", StartedDistance, TWICE_SIGMOID),
     # Ours.
-    "ova-ball": one_vs_all("normalised embedding in balls with soft borders, sigmoid(r - s d)", Ball),
+    "ova-ball": one_vs_all("bounded embedding in balls with soft borders, sigmoid(r - s d)", Ball),
     # The paper's start.
     "ova-zero": one_vs_all("ova from p = 1/2", even),
     "ova-dm-zero": one_vs_all("ova-dm with all centres at zero", Distance, TWICE_SIGMOID),

@@ -221,7 +221,8 @@ class Ball(Starting):
     """
 
     floor: Tensor
-    size, room = 0.1, 10  # the largest typical number in e; v in variances of the first batch
+    size: float = 0.1  # of a number in the longest e
+    room: float = 10.0  # v in variances of the first batch
 
     def __init__(self, in_features: int, classes: int) -> None:
         super().__init__(in_features, classes)
