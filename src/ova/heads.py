@@ -220,7 +220,7 @@ class Ball(Starting):
     learned; they start at s = 2 / std(d), p = 1 / K on average.
     """
 
-    floor: Tensor
+    rate: Tensor
     size: float = 0.1  # of a number in the longest e
     room: float = 10.0  # v in variances of the first batch
 
@@ -229,7 +229,7 @@ class Ball(Starting):
         self.weight = nn.Parameter(0.05 * self.size * torch.randn(classes, in_features))
         self.radius = nn.Parameter(torch.zeros(()))
         self.log_scale = nn.Parameter(torch.zeros(()))
-        self.register_buffer("floor", torch.ones(()))
+        self.register_buffer("rate", torch.ones(()))  # 1 / sqrt(v)
 
     @property
     def centres(self) -> Tensor:
@@ -238,14 +238,12 @@ class Ball(Starting):
 
     def embed(self, f: Tensor) -> Tensor:
         """The bounded embedding."""
-        centred = f - f.mean(-1, keepdim=True)
-        return (
-            self.size * centred * torch.rsqrt(centred.square().mean(-1, keepdim=True) + self.floor)
-        )
+        # Layer norm takes its floor as a plain number, so v goes into f.
+        return self.size * F.layer_norm(self.rate * f, (self.in_features,), eps=1.0)
 
     def measure(self, f: Tensor, y: Tensor | None) -> None:
         """Centres towards their classes where known, scale by the spread of the distances."""
-        self.floor.copy_(self.room * _positive(f.var(-1, unbiased=False).mean()))
+        self.rate.copy_((self.room * _positive(f.var(-1, unbiased=False).mean())).rsqrt())
         if y is not None:
             e = self.embed(f)
             self.weight.add_(_class_offsets(e - e.mean(0), y, self.classes))

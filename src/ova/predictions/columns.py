@@ -12,7 +12,8 @@ from ova.errors import BadInput
 Array = NDArray[Any]
 
 NONE = -1  # the target of an example that belongs to none of the classes
-CELLS = 1 << 20  # of the matrix, that one core reduces at a time
+# Cells of the matrix that one core reduces at a time: enough to forget the call, few enough to share.
+CELLS, PARTS = (1 << 20, 1 << 24), 64
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -183,7 +184,8 @@ def _reduce(p: Array, work: Callable[[slice, Array, Array], int]) -> tuple[Array
         out[:, start:stop] = mine
         return start + bad if bad >= 0 else -1
 
-    found = by_blocks(len(p), max(1, CELLS // p.shape[1]), block)
+    cells = min(max(p.size // PARTS, CELLS[0]), CELLS[1])
+    found = by_blocks(len(p), max(1, cells // p.shape[1]), block)
     return prediction, out, next((bad for bad in found if bad >= 0), -1)
 
 

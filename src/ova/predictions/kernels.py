@@ -170,7 +170,10 @@ def _series(p: Any) -> float:
 def _log_others(p: Any, y: int, small: Any, log_none: float) -> float:
     """The sum of log(1 - p_j) over all classes but y."""
     if log_none > -math.inf:  # hence p_y < 1
-        return log_none - math.log1p(-np.float64(p[y]))
+        own = np.float64(p[y])
+        if own < _SMALL:  # most often, and a logarithm costs as much as thirty classes
+            return log_none + own * (1 + own * (1 / 2 + own * (1 / 3 + own / 4)))
+        return log_none - math.log1p(-own)
     if small:
         return _series(p[:y]) + _series(p[y + 1 :])
     return _log_product(p[:y]) + _log_product(p[y + 1 :])
