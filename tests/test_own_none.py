@@ -1,7 +1,7 @@
 """Examples of none of the classes among the user's rows: trained on, never a class, never right."""
 
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -14,11 +14,11 @@ from ova.engine import Machine, launch
 from ova.errors import BadInput
 from ova.files import read_lines
 from ova.own.folder import load
-from ova.own.gathering import NOTHING, Gathered, Wish, gather
+from ova.own.gathering import NOTHING, Gathered, Wish, gather, sources_of
 from ova.own.predicting import answers
 from ova.own.promising import Wanted
 from ova.own.splitting import HELD
-from ova.own.training import train
+from ova.own.training import fits, train
 from ova.predictions import Predictions, read
 from ova.threshold import fit_threshold
 
@@ -109,6 +109,20 @@ def test_the_same_rows_without_none_are_other_data(case: Case, tmp_path: Path) -
     gathered = gather(Wish(data=case.data, formulation=recipe, settings=QUICK))
     with pytest.raises(BadInput, match="other data"):
         fit(gathered, tmp_path / "model", Wanted(accuracy=0.9))
+
+
+OTHER = [("text", "t"), ("label", "l"), ("none", "n"), ("drop", ("d",)), ("mirror", True)]
+
+
+@pytest.mark.parametrize(("option", "value"), [*OTHER, ("skip_bad", True)])
+def test_the_same_file_read_otherwise_is_other_data(case: Case, option: str, value: object) -> None:
+    wish = Wish(data=case.data, none="other")
+    task = gather(wish).task
+    fits(case.out, task)
+    assert sources_of(replace(wish, label="label")) == sources_of(wish)
+    other = {**task.sources, **sources_of(replace(wish, **{option: value}))}
+    with pytest.raises(BadInput, match="other data"):
+        fits(case.out, replace(task, sources=other))
 
 
 BAD = {

@@ -295,8 +295,16 @@ def sources_of(wish: Wish) -> dict[str, str]:
     """SHA-256 of the further files, and what else makes the data other data."""
     files = [p for p in (wish.test, wish.outside) if p is not None and p.is_file()]
     files += sorted(wish.encoder.glob("*.safetensors")) if wish.encoder else []
-    none = {"--none": wish.none} if wish.none else {}  # the same file means other examples
-    return {**{path.name: sha256(path) for path in files}, **none}
+    read_as = {  # the same file means other examples
+        "--text": wish.text,
+        "--label": "" if wish.label == LABEL else wish.label,
+        "--none": wish.none,
+        "--drop": ", ".join(wish.drop),
+        "--skip-bad": "yes" * wish.skip_bad,
+        "--mirror": "yes" * wish.mirror,
+    }
+    said = {option: value for option, value in read_as.items() if value}
+    return {**{path.name: sha256(path) for path in files}, **said}
 
 
 def recipe_of(wish: Wish, kind: str, task: Task) -> Recipe:
