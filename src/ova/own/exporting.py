@@ -43,7 +43,7 @@ class Deciding(nn.Module):
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         z = self.net(self.prepare(x)).float()
         p = self.form.probs(z)
-        largest, label = p.max(-1)
+        largest, label = p.amax(-1), z.argmax(-1)  # two p may round to one value, their z do not
         confidence = confidence_of(self.calibration, self.form, z, label)
         return p, torch.where(largest > self.value, label, NONE), confidence
 
