@@ -151,3 +151,14 @@ CONFIG = {
     },
     "line": {"strokeWidth": 2},
 }
+
+
+def tiles(count: int) -> tuple[int, int]:
+    """How many square panels stand in a row, and how wide each is; no row is left nearly empty.
+
+    >>> tiles(4), tiles(5), tiles(6)
+    ((4, 210), (5, 168), (3, 210))
+    """
+    rows = -(-count // 5) or 1
+    columns = -(-count // rows) or 1
+    return columns, min(210, 840 // columns)

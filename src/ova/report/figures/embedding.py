@@ -6,7 +6,7 @@ import altair as alt
 
 from ova.report.runs import Run
 from ova.report.select import curves, unfold
-from ova.report.theme import LABEL_SHOWN, LATER, QUIET, Chart, Row, children, finish, present
+from ova.report.theme import LABEL_SHOWN, LATER, QUIET, Chart, Row, children, finish, present, tiles
 
 MOST = 400  # points per formulation
 
@@ -44,10 +44,12 @@ def draw(rows: Sequence[Row], labels: Sequence[str]) -> Chart:
         shape="diamond", size=70, filled=True, stroke=QUIET, strokeWidth=1.5
     )
     centres = centres.encode(x=x, y=y, color=paint, tooltip=tooltip, opacity=alt.value(1))
+    shown = present(rows, labels)
+    columns, side = tiles(len(shown))
     chart = (
         alt.layer(dots, centres, data=LATER)
-        .properties(width=210, height=210)
-        .facet(alt.Facet("label:N", title=None, sort=present(rows, labels)), columns=4)
+        .properties(width=side, height=side)
+        .facet(alt.Facet("label:N", title=None, sort=shown), columns=columns)
         .resolve_scale(x="independent", y="independent")
         .transform_filter(LABEL_SHOWN)
     )

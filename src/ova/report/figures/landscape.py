@@ -7,7 +7,7 @@ import altair as alt
 
 from ova.report.runs import Run
 from ova.report.select import curves
-from ova.report.theme import LABEL_SHOWN, LATER, Chart, Row, children, finish, present
+from ova.report.theme import LABEL_SHOWN, LATER, Chart, Row, children, finish, present, tiles
 
 MOST = 100  # cells along a side
 OVERLAP = 1.5  # cells overlap by a pixel or so, so that no seams shine through
@@ -48,7 +48,8 @@ def spacing(axis: Sequence[float]) -> float:
 
 def draw(rows: Sequence[Row], labels: Sequence[str]) -> Chart:
     """One map per label; where the confidence is below the slider's threshold it is grey."""
-    facet = alt.Facet("label:N", title=None, sort=present(rows, labels))
+    shown = present(rows, labels)
+    facet, (columns, side) = alt.Facet("label:N", title=None, sort=shown), tiles(len(shown))
     cells = (
         alt.Chart(LATER)
         .mark_rect(strokeWidth=0, clip=True)
@@ -64,7 +65,7 @@ def draw(rows: Sequence[Row], labels: Sequence[str]) -> Chart:
     )
     for name in ("x", "y"):
         cells = along(cells, name, [row[name] for row in rows])
-    chart = cells.properties(width=210, height=210).facet(facet, columns=4)
+    chart = cells.properties(width=side, height=side).facet(facet, columns=columns)
     chart = chart.transform_filter(LABEL_SHOWN)  # before the facets, so that none is empty
     page = {"cell": 180, "extra": 30, "margin": 40, "square": True, "renderer": "canvas"}
     return finish(chart, rows, linked=True, **page, children=children(rows, labels))
