@@ -20,7 +20,7 @@ SUM = 0.01  # a normalised row may miss 1 by this: float16 and four printed digi
 _SMALL = 1e-3  # below this largest p, log(1 - p) is summed as a series
 _LN2 = math.log(2)
 _ZERO, _UNIT = np.float32(0), np.int32(0x3F800000)  # the last: bits of 1
-_EIGHTH, _EIGHTH_BITS = np.float32(1 / 8), np.int32(0x3E000000)
+_EIGHTH_BITS = np.int32(0x3E000000)  # of 1/8
 _FRACTION, _MIDDLE = np.int32(0x7FFFFF), np.float32(3 / 2)
 _PER_BIT = np.float32(_LN2 / 2**23)
 # log(3/2 + f) - (1/2 + f) log 2 for f in [-1/2, 1/2], to 1.3e-6
@@ -103,6 +103,21 @@ def _largest(numbers: Any) -> Any:
 
 
 @compiled
+def _scan(numbers: Any, edge: Any) -> Any:
+    """The largest, how many reach the edge, and the sum of their places: the place if it is one.
+
+    All in the one loop that waits for the memory anyway.
+    """
+    most, count, where = numbers[0], np.int32(0), np.int32(0)
+    for k in range(len(numbers)):
+        most = max(most, numbers[k])
+        hit = np.int32(numbers[k] >= edge)
+        count = np.int32(count + hit)
+        where = np.int32(where + hit * np.int32(k))
+    return most, count, where
+
+
+@compiled
 def _inside(p: Any) -> bool:
     """Whether all lie in [0, 1] after all: -0.0 does, though its bits say otherwise."""
     good = True
@@ -180,13 +195,9 @@ def _log_others(p: Any, y: int, small: Any, log_none: float) -> float:
 
 
 @compiled
-def _large32(p: Any, bits: Any, normalised: bool) -> tuple[float, float]:
+def _large32(p: Any, bits: Any, found: tuple[Any, Any], normalised: bool) -> tuple[float, float]:
     """What all p >= 1/8 add to the entropy and to log(1 - p); most often there is one."""
-    count, where = np.int32(0), np.int32(0)
-    for k in range(len(bits)):
-        hit = np.int32(bits[k] >= _EIGHTH_BITS)
-        count = np.int32(count + hit)
-        where = np.int32(where + hit * np.int32(k))
+    count, where = found
     if count == 1:
         return _one(np.float64(p[where]), normalised)
     entropy, none = 0.0, 0.0
@@ -208,16 +219,17 @@ def _one(p: float, normalised: bool) -> tuple[float, float]:
 
 
 @compiled
-def _entropy32(p: Any, bits: Any, large: bool) -> float:
-    """-sum p log p."""
+def _entropy32(p: Any, bits: Any, found: tuple[Any, Any]) -> float:
+    """-sum p log p; `found` are the number and the place of p >= 1/8."""
+    large = found[0] > 0
     total = float(_small_entropy32(p, bits, large))
-    return total + _large32(p, bits, True)[0] if large else total
+    return total + _large32(p, bits, found, True)[0] if large else total
 
 
 @compiled
-def _answers32(p: Any, bits: Any, large: bool) -> tuple[float, float, float, float]:
+def _answers32(p: Any, bits: Any, found: tuple[Any, Any]) -> tuple[float, float, float, float]:
     """The sums of p, p^2, the entropy of each answer, and log(1 - p)."""
-    total, squares = 0.0, 0.0
+    total, squares, large = 0.0, 0.0, found[0] > 0
     for k in range(len(p)):
         q = np.float64(p[k])
         total += q
@@ -227,7 +239,7 @@ def _answers32(p: Any, bits: Any, large: bool) -> tuple[float, float, float, flo
     entropy -= third * _NO_ENTROPY[0] + fourth * _NO_ENTROPY[1] + fifth * _NO_ENTROPY[2]
     none = -(third * _NO[0] + fourth * _NO[1] + fifth * _NO[2]) - (total + squares / 2)
     if large:
-        more = _large32(p, bits, False)
+        more = _large32(p, bits, found, False)
         entropy, none = entropy + more[0], none + more[1]
     return total, squares, entropy, none
 
@@ -254,27 +266,29 @@ def reduce_probs(
     bits, order = views
     single = bits.itemsize == 4
     one = order.dtype.type(_UNIT if single else 0x3FF0000000000000)
+    edge = order.dtype.type(_EIGHTH_BITS)
     peaks = np.empty(-(-p.shape[1] // BLOCK), bits.dtype)
     for i in range(len(p)):
         total, squares, product, entropy, log_none = 0.0, 0.0, 1.0, 0.0, 0.0
         for j in range(len(peaks)):
             block = slice(BLOCK * j, min(BLOCK * j + BLOCK, p.shape[1]))
             q, its_bits = p[i, block], bits[i, block]
-            high = _largest(order[i, block])
+            high, count, where = _scan(order[i, block], edge)
             peaks[j] = high
             if high > one:
                 if not _inside(q):
                     return i
-                peaks[j] = _largest(its_bits)  # with a sign -0.0 is the smallest
+                # With a sign -0.0 is the smallest.
+                peaks[j], count, where = _scan(its_bits, bits.dtype.type(edge))
             if single and not normalised:
-                part = _answers32(q, its_bits, peaks[j] >= _EIGHTH_BITS)
+                part = _answers32(q, its_bits, (count, where))
                 total, squares = total + part[0], squares + part[1]
                 entropy, log_none = entropy + part[2], log_none + part[3]
                 continue
             sums = _sums(q)
             total, squares, product = total + sums[0], squares + sums[1], product * sums[2]
             if single:
-                entropy += _entropy32(q, its_bits, peaks[j] >= _EIGHTH_BITS)
+                entropy += _entropy32(q, its_bits, (count, where))
             else:
                 entropy += _entropy64(q) + (0.0 if normalised else _no_entropy64(q))
         most = _largest(peaks)
