@@ -75,8 +75,8 @@ def test_a_run_that_stops_anywhere_ends_with_the_same_bytes(events, undisturbed,
 
 @pytest.mark.parametrize("keep", ["last", "best"])
 @pytest.mark.parametrize("ema", [0.0, 0.9])
-def test_averages_and_best_weights_resume_exactly_too(keep, ema, tmp_path):
-    recipe = replace(SMALL, keep=keep, ema=ema, optimiser="adam", lr=1e-2)
+def test_averages_best_weights_and_a_faster_head_resume_exactly_too(keep, ema, tmp_path):
+    recipe = replace(SMALL, keep=keep, ema=ema, optimiser="adam", lr=1e-2, head_lr=3)
     run(recipe, tmp_path / "cut", 100)
     assert results(run(recipe, tmp_path / "cut")) == results(run(recipe, tmp_path / "whole"))
 

@@ -6,6 +6,7 @@ from math import cos, pi
 from torch import nn
 from torch.optim import SGD, Adam, AdamW, Optimizer
 
+from ova.classifier import Classifier
 from ova.recipe import Recipe
 from ova.tables import pick
 
@@ -21,16 +22,25 @@ OPTIMISERS: dict[str, Callable[[list[dict[str, object]], Recipe], Optimizer]] = 
 }
 
 
-def optimiser(net: nn.Module, recipe: Recipe) -> Optimizer:
-    """The recipe's optimiser; weight decay acts on weight matrices, not on biases and norms."""
-    weights = [p for p in net.parameters() if p.ndim >= 2]
-    others = [p for p in net.parameters() if p.ndim < 2]
-    groups: list[dict[str, object]] = [
-        {"params": weights, "weight_decay": recipe.weight_decay},
-        {"params": others, "weight_decay": 0.0},
-    ]
-    groups = [group for group in groups if group["params"]]
+def optimiser(net: Classifier, recipe: Recipe) -> Optimizer:
+    """The recipe's optimiser: weight decay acts on weight matrices, not on biases and norms."""
+    parts = [(net.backbone, 1.0), (net.head, recipe.head_lr)]
+    if recipe.head_lr == 1:
+        parts = [(net, 1.0)]
+    groups = [group for part, factor in parts for group in grouped(part, recipe, factor)]
     return pick(OPTIMISERS, recipe.optimiser, "optimiser")(groups, recipe)
+
+
+def grouped(part: nn.Module, recipe: Recipe, factor: float) -> list[dict[str, object]]:
+    """The parameters of a part of the network, those that decay first; `factor` is of the learning rate."""
+    weights = [p for p in part.parameters() if p.ndim >= 2]
+    others = [p for p in part.parameters() if p.ndim < 2]
+    decays = ((weights, recipe.weight_decay), (others, 0.0))
+    return [
+        {"params": params, "weight_decay": decay, "factor": factor}
+        for params, decay in decays
+        if params
+    ]
 
 
 def _steps(at: float, _: float, recipe: Recipe) -> float:
@@ -60,6 +70,6 @@ def learning_rate(recipe: Recipe, step: int, steps_per_epoch: int, total: int) -
 
 
 def set_learning_rate(rule: Optimizer, lr: float) -> None:
-    """Give every parameter group this learning rate."""
+    """Give every parameter group its multiple of this learning rate."""
     for group in rule.param_groups:
-        group["lr"] = lr
+        group["lr"] = lr * group["factor"]

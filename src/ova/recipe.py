@@ -46,6 +46,7 @@ class Recipe:
     batch_size: int = number(128, 1, 2**20, "global: divided among all processes")
     optimiser: str = choice("sgd", OPTIMISERS, "update rule")
     lr: float = number(MISSING, 0, 1e3, "largest learning rate")
+    head_lr: float = number(1.0, 0, 1e6, "learning rate of the last layer, in multiples of lr")
     momentum: float = number(0.9, 0, 1, "Nesterov momentum of SGD, beta 1 of Adam")
     eps: float = number(1e-8, 0, 1, "Adam's epsilon")
     weight_decay: float = number(0.0, 0, 1, "L2 on weight matrices; decoupled for adamw")

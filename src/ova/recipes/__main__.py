@@ -31,10 +31,16 @@ def searched(experiment: Experiment) -> str:
     return f"{experiment.trials} trials: {found}"
 
 
+def ending(recipe: Recipe) -> str:
+    """The formulation of a recipe, with what its last layer needs of its own."""
+    faster = f" (last layer lr x {recipe.head_lr:g})" if recipe.head_lr != 1 else ""
+    return f"`{recipe.formulation}`{faster}"
+
+
 def row(experiment: Experiment) -> tuple[str, ...]:
     """One experiment as the cells of its row."""
     base = experiment.recipes[0]
-    formulations = ", ".join(f"`{recipe.formulation}`" for recipe in experiment.recipes)
+    formulations = ", ".join(map(ending, experiment.recipes))
     return (
         f"`{experiment.name}`",
         base.data,
