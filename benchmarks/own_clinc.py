@@ -17,8 +17,9 @@ from ova.data.clinc import origin
 from ova.data.sources import locate
 from ova.engine import Machine, launch
 from ova.files import read_lines
+from ova.formulations import DEFAULT
 from ova.own.folder import facts_of
-from ova.own.gathering import FORMULATION, Wish, gather
+from ova.own.gathering import Wish, gather
 from ova.own.promising import Wanted
 from ova.own.training import train
 from ova.predictions import Predictions, read
@@ -103,7 +104,7 @@ def main() -> None:
         "refused-outside",
     ]
     print(ROW.format(*heads))
-    for formulation in formulations or [FORMULATION]:
+    for formulation in formulations or [DEFAULT]:
         one(place, data, test, formulation)
 
 

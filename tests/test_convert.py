@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import ova
 from ova.conversion import IGNORED, convert
 from ova.errors import BadInput
 from ova.formulations import FORMULATIONS
+from ova.heads import Affine
 from ova.models import MODELS
 from ova.modules import Head, Loss
 
@@ -308,3 +310,52 @@ def test_an_output_without_logits_is_named() -> None:
     _, loss = convert(nn.Sequential(nn.Linear(2, 3)), "ova")
     with pytest.raises(BadInput, match="no logits in an output of type str"):
         loss("logits", Y)
+
+
+class WithDropout(nn.Module):
+    """Nobody but its author knows where the dropout acts."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.body = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.3))
+        self.dropout = nn.Dropout(0.2)
+        self.last = nn.Linear(8, K)
+
+    def forward(self, x: Tensor) -> Tensor:
+        z: Tensor = self.last(self.dropout(self.body(x)))
+        return z
+
+
+@pytest.mark.parametrize("formulation", FORMULATIONS)
+def test_dropout_right_before_a_distance_is_switched_off_and_no_other(formulation: str) -> None:
+    affine = isinstance(Head(formulation, 8, K).layer, Affine)
+    net = nn.Sequential(nn.Dropout(0.4), nn.Linear(4, 8), nn.Dropout(0.3), nn.Linear(8, K))
+    convert(net, formulation)
+    assert [m.p for m in net.modules() if isinstance(m, nn.Dropout)] == [0.4, 0.3 if affine else 0]
+    text: Any = bert()
+    convert(text, formulation)
+    assert text.dropout.p == (0.1 if affine else 0)
+    assert text.bert.embeddings.dropout.p == 0.1
+
+
+def test_a_dropout_that_may_stand_before_a_distance_is_told_of_and_left() -> None:
+    net = WithDropout()
+    with pytest.warns(UserWarning, match=r"'dropout' \(p = 0.2\).*model.dropout.p = 0"):
+        convert(net, "ova-ball")
+    assert net.dropout.p == 0.2
+    net.dropout.p = 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        convert(net, "ova-ball")
+        convert(WithDropout(), "ova")
+
+
+def test_a_head_starts_better_when_it_knows_the_targets() -> None:
+    torch.manual_seed(0)
+    y = torch.arange(60) % K
+    f = torch.randn(60, 16) + 4 * torch.eye(16)[y]
+    blind, told = Head("ova-ball", 16, K), Head("ova-ball", 16, K)
+    blind.start(f)
+    told.start(f, y)
+    right = [float((head(f).argmax(1) == y).float().mean()) for head in (blind, told)]
+    assert right[0] < 0.8 < right[1]

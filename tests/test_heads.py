@@ -60,6 +60,15 @@ def test_no_embedding_leaves_the_ball_s_space_and_a_short_one_stays_short() -> N
         assert least < float(length.min()) <= float(length.max()) <= most * (1 + 1e-6)
 
 
+def test_ball_centres_start_amid_the_embeddings_whether_targets_are_known_or_not() -> None:
+    f = features() + features(1)  # all embeddings share a part, as behind a ReLU
+    for y in (None, torch.arange(len(f)) % 10):
+        head = Ball(32, 10)
+        head.start(f, y)
+        mean = head.embed(f).mean(0)
+        assert (head.centres.mean(0) - mean).norm() < 0.3 * mean.norm()
+
+
 def test_ball_centres_start_in_the_directions_of_their_classes() -> None:
     head, f = Ball(32, 4), features(400)
     y = torch.arange(400) % 4

@@ -19,6 +19,7 @@ from transformers import (
 import made_data
 from ova.engine import Machine, launch
 from ova.errors import BadInput
+from ova.formulations import DEFAULT, DEFAULT_FROZEN
 from ova.own.exporting import export
 from ova.own.folder import load
 from ova.own.gathering import Wish, gather
@@ -88,6 +89,7 @@ def test_an_encoder_on_disk_round_trips(name: str, frozen: bool, tmp_path: Path)
     for path in (tmp_path / name).iterdir():
         path.unlink()  # the model folder needs nothing else
     model = load(tmp_path / "m")
+    assert model.facts["formulation"] == (DEFAULT_FROZEN if frozen else DEFAULT)
     run = read(tmp_path / "m/run/predictions/test.parquet")
     said = {round(a.confidence or 0, 4) for a in answers(model, [str(asked.data)])}
     assert {round(float(c), 4) for c in run.confidence} <= said

@@ -232,3 +232,17 @@ def test_text_comes_from_standard_input_and_plain_files(
     assert cells[2][-1] == "empty text"
     with pytest.raises(BadInput, match="piped"):
         list(answers(model, ["rain and sun"]))
+
+
+def test_what_was_never_read_gets_no_high_p_from_our_default(tmp_path: Path) -> None:
+    """A hundred sentences and a short training leave much of the space unvisited."""
+    data = made_data.sentences(tmp_path / "topics.csv")
+    fit(gather(Wish(data=data, text="sentence", label="topic")), tmp_path / "model")
+    model = load(tmp_path / "model")
+    strange = ["purple elephants swim quietly", "what is the meaning of life", "zzz qqq"]
+    never_read = made_data.write_csv(tmp_path / "s.csv", ["sentence"], [[s] for s in strange])
+    unknown, known = (
+        [a.confidence for a in answers(model, [str(path)])] for path in (never_read, data)
+    )
+    assert max(unknown) < 0.2
+    assert min(known) > 0.95

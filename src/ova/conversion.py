@@ -1,12 +1,14 @@
 """Give a classifier that exists a last layer of ours; all else of it stays as it was."""
 
+import warnings
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from torch import Tensor, nn
 
 from ova.errors import BadInput
-from ova.formulations import FORMULATIONS
+from ova.formulations import DEFAULT, FORMULATIONS
+from ova.heads import Affine
 from ova.modules import Head
 from ova.tables import pick
 
@@ -72,7 +74,7 @@ class Converted(NamedTuple):
 
 def convert(
     model: nn.Module,
-    formulation: str = "ova-dm",
+    formulation: str = DEFAULT,
     *,
     classes: int | None = None,
     layer: str | None = None,
@@ -83,10 +85,11 @@ def convert(
     otherwise the last one, or has the name `layer`. `classes` changes the number of classes. The
     new layer is untrained: train it, or all of the model. `loss(model(x), y)` works in any loop
     and as `compute_loss_func` of transformers' `Trainer`; `loss.probs(model(x))` are probabilities.
+    Where the new layer measures distances, a dropout right before it is switched off (`undrop`).
 
     >>> import torch
     >>> net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
-    >>> net, loss = convert(net, "ova-dm")
+    >>> net, loss = convert(net)
     >>> z = net(torch.randn(5, 4))
     >>> loss.probs(z).shape, loss(z, torch.tensor([0, 1, 2, 0, 1])).shape
     (torch.Size([5, 3]), torch.Size([]))
@@ -100,6 +103,8 @@ def convert(
     head.to(weight.device, weight.dtype).train(old.training)
     parent, _, child = name.rpartition(".")
     setattr(model.get_submodule(parent), child, head)
+    if not isinstance(head.layer, Affine):
+        undrop(model, name)
     tell(model, classes)
     if getattr(model, "config", None) is not None:
         model.register_forward_hook(loss.mend, with_kwargs=True)
@@ -180,6 +185,33 @@ def last_layer(model: nn.Module, name: str) -> nn.Module:
             f"{name!r} does not know its size yet; run one batch through the model first"
         )
     return known[name]
+
+
+def undrop(model: nn.Module, name: str) -> None:
+    """Switch off the dropout right before a layer that measures distances, or warn of it.
+
+    Features dropped at random make every distance longer in training than in prediction, where then
+    whatever comes is near. In a sequence and in transformers' models it is known which dropout that
+    is; in a module of the user's own, one that stands beside the layer may serve elsewhere.
+    """
+    path, _, child = name.rpartition(".")
+    parent = model.get_submodule(path)
+    children = list(parent.named_children())
+    if isinstance(parent, nn.Sequential):
+        place = [n for n, _ in children].index(child)
+        children = children[max(place - 1, 0) : place]
+    for sibling, module in children:
+        if not isinstance(module, nn.Dropout) or module.p == 0:
+            continue
+        if isinstance(parent, nn.Sequential) or getattr(model, "config", None) is not None:
+            module.p = 0.0
+            continue
+        full = f"{path}.{sibling}".lstrip(".")
+        warnings.warn(
+            f"if the dropout {full!r} (p = {module.p}) acts right before the new layer, predictions "
+            f"will be too sure: switch it off with model.{full}.p = 0, or drop earlier",
+            stacklevel=3,
+        )
 
 
 def tell(model: nn.Module, classes: int | None) -> None:

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from ova.calibration import CALIBRATIONS, Calibration
 from ova.errors import BadInput
-from ova.formulations import FORMULATIONS, Formulation
+from ova.formulations import DEFAULT, FORMULATIONS, Formulation
 from ova.predictions import Predictions
 from ova.predictions.columns import NONE
 from ova.tables import pick
@@ -60,7 +60,7 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
 
     def __init__(  # noqa: PLR0913  scikit-learn wants every setting here, by name
         self,
-        formulation: str = "ova-dm",
+        formulation: str = DEFAULT,
         *,
         hidden: tuple[int, ...] = (64, 64),
         epochs: int | None = None,

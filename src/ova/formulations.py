@@ -84,6 +84,9 @@ def _log_softmax(z: Tensor) -> Tensor:
     return F.log_softmax(wide(z), -1)
 
 
+# When the user names none; docs/choosing.md has the evidence.
+DEFAULT = "ova-ball"
+DEFAULT_FROZEN = "ova"  # distances want features that can move
 FORMULATIONS: dict[str, Formulation] = {
     # The paper's 2 x 2; one-vs-all starts at p = 1/K.
     "softmax": softmax("affine logits, softmax", Affine),

@@ -216,8 +216,9 @@ class Ball(Starting):
     floor v well above the variance of a first batch. Known classes grow towards the bound, while an
     input that excites nothing stays short, far from all centres. The bound is low because an
     optimiser like Adam moves every number by the same amount: in a small space the centres are soon
-    where they belong. They start in the directions of their classes. Radius r and scale s > 0 are
-    learned; they start at s = 2 / std(d), p = 1 / K on average.
+    where they belong. They start around the mean of a first batch, towards their classes: from zero
+    they would stay there where training is short, and what excites nothing would lie amid them.
+    Radius r and scale s > 0 are learned; they start at s = 2 / std(d), p = 1 / K on average.
     """
 
     rate: Tensor
@@ -242,11 +243,13 @@ class Ball(Starting):
         return self.size * F.layer_norm(self.rate * f, (self.in_features,), eps=1.0)
 
     def measure(self, f: Tensor, y: Tensor | None) -> None:
-        """Centres towards their classes where known, scale by the spread of the distances."""
+        """Centres around the mean of the batch, each towards the mean of its class where known."""
         self.rate.copy_((self.room * _positive(f.var(-1, unbiased=False).mean())).rsqrt())
+        e = self.embed(f)
+        mean = e.mean(0)
+        self.weight.add_(mean)
         if y is not None:
-            e = self.embed(f)
-            self.weight.add_(_class_offsets(e - e.mean(0), y, self.classes))
+            self.weight.add_(_class_offsets(e - mean, y, self.classes))
         d = self.distances(f)
         scale = 2 / _positive(d.std())
         self.log_scale.copy_(scale.log())

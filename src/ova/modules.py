@@ -31,9 +31,9 @@ class Head(nn.Module):
         self.formulation = formulation  # the name alone, so that a head can be pickled
         self.layer = pick(FORMULATIONS, formulation, "formulation").head(in_features, classes)
 
-    def start(self, f: Tensor) -> None:
-        """Measure the first values on the embeddings of a first batch, where there are any."""
-        self.layer.start(f)
+    def start(self, f: Tensor, y: Tensor | None = None) -> None:
+        """Measure the first values on a first batch of embeddings, better with their targets."""
+        self.layer.start(f, y)
 
     def probs(self, z: Tensor) -> Tensor:
         """Probabilities of logits; those of one-vs-all do not sum to one."""

@@ -86,7 +86,7 @@ def train(
     from ova.commands.progress import Bar, Lines, bars, watch
     from ova.engine import Machine, launch
     from ova.own.folder import load
-    from ova.own.gathering import FORMULATION, Wish, gather
+    from ova.own.gathering import Wish, gather
     from ova.own.promising import Wanted, outcomes
     from ova.own.training import REPORT, RUN
     from ova.own.training import train as carry_out
@@ -97,7 +97,7 @@ def train(
         text=text,
         label=label,
         none=none,
-        formulation=formulation or FORMULATION,
+        formulation=formulation,
         model=model,
         encoder=encoder,
         frozen=frozen,

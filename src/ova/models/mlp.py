@@ -9,15 +9,16 @@ from ova.models.backbone import Backbone
 
 
 def mlp(width: int) -> Callable[[tuple[int, ...], float], Backbone]:
-    """D-width-width with a ReLU after both layers; the last layer of the paper's MLP is the head."""
+    """D-width-width with a ReLU after both layers; the last layer of the paper's MLP is the head.
+
+    Dropout acts between the two layers, not on the features: see docs/formulations.md, the ball.
+    """
 
     def build(shape: tuple[int, ...], dropout: float = 0.0) -> Backbone:
         if len(shape) != 1:
             raise BadInput(f"mlp-{width} takes vectors, shape (D,), not inputs of shape {shape}")
-        layers: list[nn.Module] = []
-        for before in (shape[0], width):
-            layers += [nn.Linear(before, width), nn.ReLU(), nn.Dropout(dropout)]
-        return Backbone(nn.Sequential(*layers), width)
+        first = [nn.Linear(shape[0], width), nn.ReLU(), nn.Dropout(dropout)]
+        return Backbone(nn.Sequential(*first, nn.Linear(width, width), nn.ReLU()), width)
 
     build.__doc__ = f"vectors through two layers of {width} with ReLU"
     return build

@@ -11,7 +11,10 @@ WIDTH, SPANS = 256, (1, 2, 3)
 
 
 class Spans(nn.Module):
-    """For each filter over spans of word pieces its largest answer in the text; 0 is padding."""
+    """For each filter over spans of word pieces its largest answer in the text; 0 is padding.
+
+    Dropout acts on the embeddings, not on the features: see docs/formulations.md, the ball.
+    """
 
     def __init__(self, vocabulary: int, dropout: float) -> None:
         super().__init__()
@@ -23,9 +26,7 @@ class Spans(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         x = F.pad(x, (0, max(SPANS) - 1))  # even a text of one piece has a span of each length
         h = self.dropout(self.embedding(x) * (x != 0).unsqueeze(-1)).transpose(1, 2)
-        spans = torch.cat([conv(h).relu().amax(-1) for conv in self.convolutions], -1)
-        f: Tensor = self.dropout(spans)
-        return f
+        return torch.cat([conv(h).relu().amax(-1) for conv in self.convolutions], -1)
 
 
 def text_cnn(shape: tuple[int, ...], dropout: float = 0.0) -> Backbone:

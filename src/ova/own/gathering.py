@@ -14,6 +14,7 @@ from ova.data.folders import scan
 from ova.data.task import NONE, Examples, InMemory, Task, unchanged
 from ova.errors import BadInput
 from ova.files import sha256
+from ova.formulations import DEFAULT, DEFAULT_FROZEN
 from ova.models.pretrained import FROZEN, TUNED
 from ova.own import columns, pictures, sentences
 from ova.own.frames import FILE, Frame, whole
@@ -22,7 +23,6 @@ from ova.own.kinds import ENCODER, HEAD_ONLY, KINDS, length
 from ova.own.splitting import HELD, split
 from ova.recipe import OWN, Recipe, override
 
-FORMULATION = "ova"  # when the user names none
 NOTHING = "none of the above"
 LABEL = "label"  # the column of labels, unless the user names another
 OUTSIDE = "ood/outside"  # the set of the user's examples of none of the classes
@@ -37,7 +37,7 @@ class Wish:
     text: str = ""  # column of texts; empty: a table of numbers
     label: str = ""
     none: str = ""  # label of examples of none of the classes; empty: there are none
-    formulation: str = FORMULATION
+    formulation: str = ""  # empty: our choice
     model: str = ""  # name of a model; empty: what suits the data
     encoder: Path | None = None
     frozen: bool = False
@@ -319,7 +319,7 @@ def recipe_of(wish: Wish, kind: str, task: Task) -> Recipe:
     recipe = Recipe(
         experiment=wish.data.stem or wish.data.resolve().name,
         data=OWN,
-        formulation=wish.formulation,
+        formulation=wish.formulation or (DEFAULT_FROZEN if wish.frozen else DEFAULT),
         seed=wish.seed,
         keep="best",
         shift="none",
