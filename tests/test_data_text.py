@@ -90,7 +90,7 @@ def test_batches_are_cut_to_their_longest(full: Task) -> None:
 
 
 def test_trimmed_keeps_every_trained_piece_and_nothing_else(text: clinc.Sentences) -> None:
-    small = clinc.trim(text)
+    small = clinc.trim(text, "train")
     train = small.splits["train"].x
     assert train.unique().tolist() == [
         i for i in range(small.tokens) if i != small.unknown or text.unknown in text.seen
@@ -109,7 +109,7 @@ def test_trimmed_keeps_every_trained_piece_and_nothing_else(text: clinc.Sentence
 
 @pytest.mark.parametrize("small", [False, True])
 def test_replacing_replaces_that_share_of_the_pieces(text: clinc.Sentences, small: bool) -> None:
-    text = clinc.trim(text) if small else text
+    text = clinc.trim(text, "train") if small else text
     task = clinc.task(text)
     clean = text.splits["test"].x
     special = torch.isin(clean, text.special)
@@ -126,16 +126,16 @@ def test_replacing_replaces_that_share_of_the_pieces(text: clinc.Sentences, smal
         before = changed
 
 
-def test_trimmed_training_forgets_that_share_of_the_pieces(text: clinc.Sentences) -> None:
-    small = clinc.trim(text)
-    x, augment = small.splits["train"].x, clinc.forgetting(small)
+def test_trimmed_training_drops_that_share_of_the_pieces(text: clinc.Sentences) -> None:
+    small = clinc.trim(text, "train")
+    x, augment = small.splits["train"].x, clinc.dropping(small)
     seen = augment(x, torch.Generator().manual_seed(0))
     special = torch.isin(x, small.special)
     changed = seen != x
     assert not changed[special].any()
-    assert (seen[changed] == small.unknown).all()
-    share = float(changed.sum() / (~special & (x != small.unknown)).sum())
-    assert share == pytest.approx(clinc.FORGOTTEN, rel=0.02)
+    assert (seen[changed] == 0).all()
+    share = float(changed.sum() / (~special).sum())
+    assert share == pytest.approx(clinc.DROPPED, rel=0.02)
     again = augment(x, torch.Generator().manual_seed(0))
     assert torch.equal(seen, again)
     assert not torch.equal(seen, augment(x, torch.Generator().manual_seed(1)))
@@ -145,6 +145,11 @@ def test_none_has_the_out_of_scope_training_sentences(data_dir: Path) -> None:
     task = DATASETS["clinc-none"](data_dir)
     assert len(task.train) == 15_100
     assert int((task.train.y == -1).sum()) == 100
+    # A word that only they have is a word, not "unknown": unknown must not come to mean none.
+    unknown = clinc.trim(clinc.sentences(data_dir), "train").unknown
+    assert not any(
+        (x == unknown).any() for x, _ in task.train.batches([(task.train.y == -1).nonzero()[:, 0]])
+    )
     assert len(task.validation) == 3_000
     assert int(task.validation.y.min()) == 0
 
