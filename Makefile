@@ -43,24 +43,27 @@ check: $(VENV)/.dev
 	$(BIN)/lint-imports
 	$(BIN)/python docs/make_readme.py --check
 	$(BIN)/python docs/make_choosing.py --check
+	$(BIN)/python docs/make_reproduction.py --check
 	$(BIN)/python -m pytest --quiet --doctest-modules src
 	$(BIN)/python -m pytest --quiet --numprocesses 2 -m "not slow and not browser"
 
 bench: $(VENV)/.dev
-	@for name in heads large_k start metrics corruptions training threshold; do \
+	@for name in heads large_k start frozen metrics corruptions training threshold; do \
 		echo "== benchmarks/$$name.py"; $(BIN)/python benchmarks/$$name.py || exit 1; done
 
 results: $(VENV)/.run
 	$(BIN)/python results/collect.py --time
 	$(BIN)/ova run $(foreach file,$(wildcard results/*/*/recipe.json),--recipe $(file)) --out runs
 	$(BIN)/python results/collect.py runs
+	$(BIN)/python results/figures.py
 
-GALLERY := toy-landscape toy-embedding digits-reliability digits-severity digits-threshold digits-histogram
+GALLERY := toy-landscape toy-embedding cifar10-desk-severity cifar10-desk-threshold digits-histogram
 readme: $(VENV)/.run
 	$(BIN)/ova report results --output report.html --figures artefacts/figures --format png
 	mkdir -p docs/figures && cp $(GALLERY:%=artefacts/figures/%.png) docs/figures/
 	$(BIN)/python docs/make_readme.py
 	$(BIN)/python docs/make_choosing.py
+	$(BIN)/python docs/make_reproduction.py
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -2,8 +2,8 @@
 
     python benchmarks/ball.py [--epochs 10] [--out FOLDER]
 
-Prints test accuracy, ECE calibrated, and AUROC of max p against other alphabets, one seed. Three to
-five minutes of one core per row. A complete row is not run again when FOLDER is kept.
+Prints test accuracy, ECE calibrated, and AUROC of max p against other alphabets, one seed. Some
+twenty seconds of one core per epoch and row. A complete row is not run again when FOLDER is kept.
 """
 
 import argparse
@@ -32,8 +32,10 @@ def ball(**changed: float) -> type[Ball]:
 
 
 SAME, UNBOUNDED = 1e-6, 1e6  # of `room`
+FASTER = "a last layer three times as fast"
 VARIANTS = {
     "as it is": one_vs_all("", Ball),
+    FASTER: one_vs_all("", Ball),
     "every length the same": one_vs_all("", ball(room=SAME)),
     "no bound on the length": one_vs_all("", ball(room=UNBOUNDED)),
     "numbers of size 1": one_vs_all("", ball(size=1.0)),
@@ -47,7 +49,7 @@ WANTED = {"accuracy": "test", "ece": "test", "auroc": "ood/evaluation"}
 
 def result(folder: Path) -> dict[str, float]:
     """The three numbers of a finished run."""
-    found = {}
+    found: dict[str, float] = {}
     for row in read_lines(folder / "measurements.jsonl"):
         right_score = row.get("score", "max_p") == "max_p"
         right_state = ("calibration" in row) == (row["metric"] == "ece")
@@ -66,6 +68,7 @@ def run(out: Path, epochs: int) -> None:
     print("| | accuracy | ECE, calibrated | AUROC |\n|---|---|---|---|")
     for name in VARIANTS:
         recipe = replace(BASE, formulation=name, epochs=epochs, shift="none")
+        recipe = replace(recipe, head_lr=3.0) if name == FASTER else recipe
         folder = out / recipe.digest[:12]
         for _ in stages(
             launch(machine), recipe, folder, machine, lambda: load_task(BASE.data, None)

@@ -1,22 +1,18 @@
-"""Write the parts of README.md that follow from the repository: the result table and the tree.
+"""Write what README.md says of the repository: its tables of results and its tree.
 
 python docs/make_readme.py          writes them
 python docs/make_readme.py --check  exits with 1 when they are not up to date
 """
 
 import ast
-import json
-from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
-from statistics import mean, stdev
 
+from committed import ROOT, Run, experiments, markdown, runs, spread
 from marked import renew
-from paper import FORMULATIONS, TABLES, Printed
+from paper import FORMULATIONS, TABLES
 
-ROOT = Path(__file__).resolve().parents[1]
-README = ROOT / "README.md"
-Table = dict[str, dict[str, list[float]]]
+VARIANTS = "digits-variants"  # fifteen formulations: in docs/reproduction.md
 
 
 def phrase(path: Path) -> str:
@@ -44,86 +40,53 @@ def modules(package: Path) -> Iterator[Path]:
 
 
 def results() -> str:
-    """One table per experiment with committed results: mean and, over seeds, standard deviation."""
-    parts = []
-    for experiment in sorted(p for p in (ROOT / "results").iterdir() if p.is_dir()):
-        table: Table = defaultdict(lambda: defaultdict(list))
-        for folder in sorted(p.parent for p in experiment.glob("*/measurements.jsonl")):
-            formulation = json.loads((folder / "recipe.json").read_text())["formulation"]
-            for name, value in headline(folder):
-                table[formulation][name].append(value)
-        if table:
-            parts.append(f"**{experiment.name}**\n\n{markdown(table)}")
-    return "\n\n".join(parts) or "No results are committed yet; `make results` makes them."
+    """One table per experiment with committed results."""
+    shown = (name for name in experiments() if name != VARIANTS)
+    return "\n\n".join(f"**{name}**\n\n{headline(name)}" for name in shown)
+
+
+def columns(run: Run) -> dict[str, tuple[str, str]]:
+    """What the tables show of an experiment, as data set and metric, where its runs have it."""
+    shown = {
+        "accuracy": ("test", "accuracy"),
+        "ECE": ("test", "ece"),
+        **{f"AUROC {name}": (f"ood/{name}", "auroc") for name in run.outside()},
+        "confidence far away": ("ood/ring", "confidence"),
+        "accuracy, shift 5": ("shift/*/5", "accuracy"),
+        "ECE, shift 5": ("shift/*/5", "ece"),
+    }
+    return {name: which for name, which in shown.items() if run.values(*which)}
+
+
+def headline(experiment: str) -> str:
+    """The headline numbers of an experiment: mean and, over seeds, standard deviation."""
+    found = runs(experiment)
+    shown = columns(next(iter(found.values()))[0])
+    rows = [
+        [f"`{name}`", str(len(seeds))]
+        + [spread(v for run in seeds for v in run.values(*which)) for which in shown.values()]
+        for name, seeds in found.items()
+    ]
+    return markdown(["seeds", *shown], rows)
 
 
 def beside_the_paper() -> str:
     """What the paper prints, and the mean of our seeds; the desk runs are much shorter."""
-    names = " | ".join(f"`{name}`" for name in FORMULATIONS)
-    lines = [f"| paper / ours | {names} |", "|---" * (len(FORMULATIONS) + 1) + "|"]
+    rows = []
     for printed in TABLES:
-        cells = [
-            f"{value:.3f} / {spread(measured(printed, name))}"
-            for name, value in zip(FORMULATIONS, printed.values, strict=True)
-        ]
-        lines.append(f"| T{printed.table} {printed.what} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
-
-
-def measured(printed: Printed, formulation: str) -> list[float]:
-    """Our values of what the paper prints, one per seed."""
-    found = []
-    for path in sorted((ROOT / "results" / printed.experiment).glob("*/measurements.jsonl")):
-        if json.loads((path.parent / "recipe.json").read_text())["formulation"] == formulation:
-            rows = map(json.loads, path.read_text(encoding="utf-8").splitlines())
-            found += [row["value"] for row in rows if is_headline(row, printed)]
-    return found
-
-
-def is_headline(row: dict[str, object], printed: Printed) -> bool:
-    """Whether a measurement is the one that the paper prints: uncalibrated, by the largest p."""
-    same = (row["dataset"], row["metric"]) == (printed.dataset, printed.metric)
-    return same and "calibration" not in row and row.get("score", "max_p") == "max_p"
-
-
-def headline(folder: Path) -> Iterator[tuple[str, float]]:
-    """The numbers of a run that the README shows."""
-    for line in (folder / "measurements.jsonl").read_text(encoding="utf-8").split("\n"):
-        row = json.loads(line) if line else {"dataset": "", "metric": "", "value": None}
-        if "calibration" in row:
-            continue  # beside the raw value, not in its place
-        where, metric = row["dataset"], row["metric"]
-        if where == "test" and metric in ("accuracy", "ece"):
-            yield {"accuracy": "accuracy", "ece": "ECE"}[metric], row["value"]
-        if where == "shift/*/5" and metric in ("accuracy", "ece"):
-            yield f"{metric.replace('ece', 'ECE')}, shift 5", row["value"]
-        if metric == "auroc" and row.get("score") == "max_p":
-            yield f"AUROC {where.removeprefix('ood/')}", row["value"]
-        if metric == "confidence" and where == "ood/ring":
-            yield "confidence far away", row["value"]
-
-
-def markdown(table: Table) -> str:
-    """Formulations down, numbers across; the column order is that of the first row."""
-    columns = list(next(iter(table.values())))
-    lines = ["| | seeds | " + " | ".join(columns) + " |", "|---" * (len(columns) + 2) + "|"]
-    order = ("softmax", "dm", "ova", "ova-dm")
-    for name in sorted(table, key=lambda n: (order.index(n) if n in order else 9, n)):
-        cells = [spread(table[name][column]) for column in columns]
-        seeds = max(len(values) for values in table[name].values())
-        lines.append(f"| `{name}` | {seeds} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
-
-
-def spread(values: list[float]) -> str:
-    """A mean, and ± the standard deviation over seeds."""
-    if not values:
-        return "not run"
-    return f"{mean(values):.3f}" + (f" ± {stdev(values):.3f}" if len(values) > 1 else "")
+        ours = runs(printed.experiment)
+        row = [f"T{printed.table} {printed.what}"]
+        for name, value in zip(FORMULATIONS, printed.values, strict=True):
+            seeds = ours.get(name, [])
+            found = [v for run in seeds for v in run.values(printed.dataset, printed.metric)]
+            row.append(f"{value:.3f} / {spread(found) if found else 'not run'}")
+        rows.append(row)
+    return markdown([f"`{name}`" for name in FORMULATIONS], rows, corner="paper / ours")
 
 
 def main() -> None:
-    renew(README, {"results": results, "paper": beside_the_paper, "tree": tree}, "make readme")
+    parts = {"results": results, "paper": beside_the_paper, "tree": tree}
+    renew(ROOT / "README.md", parts, "make readme")
 
 
 if __name__ == "__main__":

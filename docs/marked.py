@@ -10,9 +10,10 @@ def renew(path: Path, parts: Mapping[str, Callable[[], str]], command: str) -> N
     """Write each marked part anew; with --check only say that it would change, and exit with 1."""
     old = path.read_text(encoding="utf-8")
     new = renewed(old, parts)
-    if "--check" in sys.argv:
-        sys.exit(f"{path.name} is not up to date; run: {command}" if new != old else 0)
-    path.write_text(new, encoding="utf-8")
+    if "--check" not in sys.argv:
+        path.write_text(new, encoding="utf-8")
+    elif new != old:
+        sys.exit(f"{path.name} is not up to date; run: {command}")
 
 
 def renewed(text: str, parts: Mapping[str, Callable[[], str]]) -> str:

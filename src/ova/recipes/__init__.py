@@ -10,6 +10,7 @@ from ova.recipes import (
     clinc_desk,
     clinc_none,
     digits,
+    digits_variants,
     imagenet,
     omniglot,
     omniglot_near,
@@ -21,6 +22,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     for module in (
         toy,
         digits,
+        digits_variants,
         cifar10,
         cifar100,
         imagenet,

@@ -29,7 +29,7 @@ BASE = Recipe(
 EXPERIMENT = Experiment(
     name="cifar10-desk",
     about="CIFAR-10 for a desktop CPU: ResNet-20 for 8 epochs, all shifts, both outside sets",
-    recipes=each(BASE, PAPER),
+    recipes=each(BASE, (*PAPER, "ova-ball")),
     search={"lr": Range(3e-4, 3e-2, log=True)},
     trials=8,
 )
