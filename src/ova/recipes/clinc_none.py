@@ -17,4 +17,5 @@ EXPERIMENT = Experiment(
     name="clinc-none",
     about="clinc-desk with the 100 out-of-scope training sentences as examples of none",
     recipes=each(BASE, ("softmax", "ova", "ova-ball")),
+    seeds=3,
 )
