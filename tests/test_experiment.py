@@ -10,6 +10,7 @@ from dataclasses import replace
 from itertools import islice
 
 import pytest
+import torch
 from lightning_fabric import Fabric
 
 from ova.calibration import from_json as calibration_from
@@ -241,3 +242,4 @@ def test_the_manifest_traces_the_run(undisturbed):
         manifest
     )
     assert {"training", "prediction", "measurement"} <= set(manifest["seconds"])
+    assert manifest["host"]["threads"] == torch.get_num_threads()

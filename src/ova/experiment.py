@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from functools import lru_cache, partial
 from pathlib import Path
 
+import torch
 from lightning_fabric import Fabric
 
 from ova.calibration import CALIBRATIONS, usual
@@ -184,7 +185,12 @@ def begin(folder: Path, recipe: Recipe, task: Task, fabric: Fabric) -> dict[str,
             whole(path)
             record = json.loads(path.read_text("utf-8"))
         else:
-            record = manifest(recipe.seed, task.sources, str(fabric.device.type))
+            record = manifest(
+                recipe.seed,
+                task.sources,
+                device=fabric.device.type,
+                threads=torch.get_num_threads(),
+            )
             write_json(path, record)
     heard: dict[str, object] = fabric.broadcast(record)
     return heard

@@ -37,8 +37,12 @@ def command() -> str:
     return shlex.join([PurePath(sys.argv[0]).name, *sys.argv[1:]])
 
 
-def manifest(seed: int, sources: Mapping[str, str], device: str) -> dict[str, Any]:
-    """The record of a run that begins now; `seconds` grows stage by stage."""
+def manifest(seed: int, sources: Mapping[str, str], **engine: str | int) -> dict[str, Any]:
+    """The record of a run that begins now; `seconds` grows stage by stage.
+
+    `engine` is what of the host did the work: the device, and the threads, whose number decides in
+    which order sums are taken and with it the last digits.
+    """
     return {
         "ova": version("ova"),
         "versions": installed(),
@@ -51,6 +55,6 @@ def manifest(seed: int, sources: Mapping[str, str], device: str) -> dict[str, An
             "system": platform.system(),
             "machine": platform.machine(),
             "cpus": os.cpu_count(),
-            "device": device,
+            **engine,
         },
     }

@@ -91,7 +91,7 @@ def write_folder(folder: Path, result: Result) -> None:
     sources = {name: sha256(path) for name, path in model.sets.items()}
     recipe = {"experiment": "evaluate", "data": model.sets["test"].name, "formulation": model.name}
     write_json(folder / "recipe.json", {**recipe, "seed": 0})
-    write_json(folder / "manifest.json", manifest(0, sources, "cpu"))
+    write_json(folder / "manifest.json", manifest(0, sources, device="cpu"))
     write_json(folder / "curves.json", result.curves)
     write_lines(folder / "measurements.jsonl", [*result.rows, *result.differences])
 
