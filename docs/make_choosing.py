@@ -1,7 +1,7 @@
-"""Write the table of docs/choosing.md from the committed results.
+"""Write the tables of docs/choosing.md from the committed results.
 
-python docs/make_choosing.py          writes it
-python docs/make_choosing.py --check  exits with 1 when it is not up to date
+python docs/make_choosing.py          writes them
+python docs/make_choosing.py --check  exits with 1 when they are not up to date
 """
 
 from statistics import mean, stdev
@@ -9,6 +9,8 @@ from statistics import mean, stdev
 from committed import ROOT, Run, markdown, runs
 from marked import renew
 from scipy.stats import t
+
+from ova.data.drawings import LADDERS
 
 EXPERIMENTS = (
     "toy",
@@ -55,9 +57,26 @@ def evidence() -> str:
     return markdown(["seeds", *COLUMNS], rows)
 
 
+def ladders() -> str:
+    """Omniglot by kind of shift: the means over the five steps of a ladder."""
+    columns = {
+        f"{ladder}, {what}": (f"shift/{ladder}/", metric, calibrated)
+        for ladder in LADDERS
+        for what, metric, calibrated in (
+            ("accuracy", "accuracy", False),
+            ("calibrated ECE", "ece", True),
+        )
+    }
+    rows = [
+        [f"`{name}`", *(cell(seeds, which) for which in columns.values())]
+        for name, seeds in runs("omniglot").items()
+    ]
+    return markdown(columns, rows)
+
+
 def main() -> None:
     page = ROOT / "docs" / "choosing.md"
-    renew(page, {"evidence": evidence}, "make readme")
+    renew(page, {"evidence": evidence, "ladders": ladders}, "make readme")
 
 
 if __name__ == "__main__":
