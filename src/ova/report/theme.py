@@ -16,8 +16,8 @@ COLOURS = {
     "ova-dm": "#CC79A7",
     "ova-ball": "#D55E00",
 }
-SPARE = ("#56B4E9", "#8C6BB1", "#B8860B", "#4D9221", "#C51B7D", "#737373", "#35978F", "#BF5B17",
-         "#332288", "#882255", "#999933")  # fmt: skip
+SPARE = ("#56B4E9", "#8C6BB1", "#4D9221", "#C51B7D", "#737373", "#35978F", "#BF5B17", "#332288",
+         "#882255", "#999933", "#B8860B")  # fmt: skip
 RIGHT, WRONG, OUTSIDE = "#8A8F98", "#D55E00", "#56B4E9"
 # A second channel beside colour: broken lines are distributions (they sum to one).
 BROKEN = ("softmax", "dm")
