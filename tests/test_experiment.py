@@ -161,21 +161,23 @@ def test_the_shift_setting_selects_types():
         chosen(task, replace(digits, shift="nois"))
 
 
-def command(out, *more):
-    return [sys.executable, "-m", "ova", "run", "toy", "--only", "ova-dm", "--seeds", "1",
+def command(out, *more, experiment="toy"):
+    return [sys.executable, "-m", "ova", "run", experiment, "--only", "ova-dm", "--seeds", "1",
             "--set", "epochs=6", "--set", "steps=0", "--out", str(out), *more]  # fmt: skip
 
 
 def only_folder(out):
-    (folder,) = (out / "toy").iterdir()
+    (folder,) = out.glob("*/*")
     return folder
 
 
 @pytest.mark.slow
-def test_kill_minus_nine_at_any_moment_changes_nothing(tmp_path):
-    subprocess.run(command(tmp_path / "whole"), check=True, capture_output=True)
+@pytest.mark.parametrize("experiment", ["toy", "digits"])
+def test_kill_minus_nine_at_any_moment_changes_nothing(experiment, tmp_path):
+    cut, whole = (command(tmp_path / name, experiment=experiment) for name in ("cut", "whole"))
+    subprocess.run(whole, check=True, capture_output=True)
     for kill in range(4):
-        process = subprocess.Popen(command(tmp_path / "cut"), stdout=subprocess.DEVNULL)
+        process = subprocess.Popen(cut, stdout=subprocess.DEVNULL)
         deadline = time.monotonic() + 60
         while not list((tmp_path / "cut").rglob("checkpoint.safetensors")):
             assert time.monotonic() < deadline
@@ -183,7 +185,7 @@ def test_kill_minus_nine_at_any_moment_changes_nothing(tmp_path):
         time.sleep(0.15 * kill)
         process.send_signal(signal.SIGKILL)
         process.wait()
-    subprocess.run(command(tmp_path / "cut"), check=True, capture_output=True)
+    subprocess.run(cut, check=True, capture_output=True)
     assert results(only_folder(tmp_path / "cut")) == results(only_folder(tmp_path / "whole"))
 
 
@@ -243,3 +245,22 @@ def test_the_manifest_traces_the_run(undisturbed):
     )
     assert {"training", "prediction", "measurement"} <= set(manifest["seconds"])
     assert manifest["host"]["threads"] == torch.get_num_threads()
+    assert manifest["resumed"] == []
+
+
+def test_the_manifest_tells_every_time_that_the_run_was_taken_up_again(tmp_path):
+    for events in (40, 100, 126, None):  # stopped in epoch 1, in epoch 2, and while it predicts
+        folder = run(SMALL, tmp_path, events)
+    manifest = json.loads((folder / "manifest.json").read_text())
+    told = [(entry["stage"], entry.get("epoch")) for entry in manifest["resumed"]]
+    assert told == [("training", 0), ("training", 1), ("prediction", None)]
+    for entry in manifest["resumed"]:
+        assert {"ova", "versions", "command", "started", "host"} <= set(entry)
+
+
+def test_the_manifest_of_an_older_run_is_continued(tmp_path):
+    path = run(SMALL, tmp_path, 100) / "manifest.json"
+    older = {k: v for k, v in json.loads(path.read_text()).items() if k != "resumed"}
+    path.write_text(json.dumps(older))
+    run(SMALL, tmp_path)
+    assert [entry["epoch"] for entry in json.loads(path.read_text())["resumed"]] == [1]

@@ -40,6 +40,14 @@ def test_a_manifest_names_its_command_and_no_machine(folder):
     assert set(manifest["seconds"]) == {"training", "prediction", "measurement"}
 
 
+@pytest.mark.parametrize("folder", RUNS, ids=lambda f: f"{f.parent.name}/{f.name}")
+def test_a_training_that_was_interrupted_says_so(folder):
+    """Before manifests told it, the seconds did: they are of the last process, the log's of all."""
+    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    epochs = sum(row["seconds"] for row in read_lines(folder / "log.jsonl"))
+    assert manifest.get("resumed") or manifest["seconds"]["training"] >= epochs
+
+
 def test_no_seed_is_left_out():
     seeds = defaultdict(list)
     for folder in RUNS:

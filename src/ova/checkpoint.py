@@ -1,7 +1,9 @@
 """Training state on disk: tensors in safetensors, facts in its JSON header, nothing that can run."""
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -13,6 +15,7 @@ from ova.errors import BadInput
 from ova.files import write_beside
 
 Tensors = dict[str, Tensor]
+FACTS = "facts"  # all facts under one name: safetensors writes several in an order that varies
 
 
 def save(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, str]) -> None:
@@ -20,15 +23,15 @@ def save(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, str]) ->
     # Tied weights are copied apart, because safetensors refuses shared memory.
     apart = {name: t.detach().cpu().clone().contiguous() for name, t in tensors.items()}
     with write_beside(path) as beside:
-        save_file(apart, beside, metadata=dict(facts))
+        save_file(apart, beside, metadata={FACTS: json.dumps(dict(facts), sort_keys=True)})
 
 
 def load(path: Path) -> tuple[Tensors, dict[str, str]]:
     """Read what `save` wrote; a damaged file is named and left as it is."""
     try:
         with safe_open(path, framework="pt") as file:
-            return {name: file.get_tensor(name) for name in file.keys()}, file.metadata() or {}  # noqa: SIM118
-    except (OSError, SafetensorError) as error:
+            return {name: file.get_tensor(name) for name in file.keys()}, told(file)  # noqa: SIM118
+    except (OSError, SafetensorError, ValueError) as error:
         raise BadInput(
             f"{path} is damaged or not a safetensors file ({error}); "
             "it was left untouched. Move it away to compute it again."
@@ -39,9 +42,20 @@ def facts(path: Path) -> dict[str, str]:
     """The facts in the header, without reading the tensors."""
     try:
         with safe_open(path, framework="pt") as file:
-            return file.metadata() or {}
-    except (OSError, SafetensorError) as error:
+            return told(file)
+    except (OSError, SafetensorError, ValueError) as error:
         raise BadInput(f"{path} is damaged or not a safetensors file ({error})") from None
+
+
+def told(file: Any) -> dict[str, str]:
+    """The facts in the header of an open file; older files have each under its own name."""
+    header: dict[str, str] = file.metadata() or {}
+    if FACTS not in header:
+        return header
+    facts = json.loads(header[FACTS])
+    if not isinstance(facts, dict) or not all(isinstance(fact, str) for fact in facts.values()):
+        raise ValueError("its facts are not names with texts")
+    return facts
 
 
 def optimiser_tensors(optimiser: Optimizer) -> Tensors:
@@ -56,11 +70,21 @@ def optimiser_tensors(optimiser: Optimizer) -> Tensors:
 
 def restore_optimiser(optimiser: Optimizer, tensors: Mapping[str, Tensor]) -> None:
     """Put back what `optimiser_tensors` took out."""
+    params = [p for group in optimiser.param_groups for p in group["params"]]
     state: dict[int, Tensors] = {}
     for name, value in tensors.items():
         row, _, key = name.partition("/")
-        state.setdefault(int(row), {})[key] = value
+        state.setdefault(int(row), {})[key] = laid_out_as(params[int(row)], value)
     optimiser.load_state_dict({**optimiser.state_dict(), "state": state})
+
+
+def laid_out_as(p: Tensor, value: Tensor) -> Tensor:
+    """A value of a parameter's shape in the parameter's order in memory, any other as it is.
+
+    Fused update rules walk through a parameter and its moments side by side in memory and do not
+    look at strides, and a file has its tensors contiguous where convolutions have channels last.
+    """
+    return torch.empty_like(p, dtype=value.dtype).copy_(value) if p.shape == value.shape else value
 
 
 def under(prefix: str, tensors: Mapping[str, Tensor]) -> Tensors:

@@ -13,6 +13,7 @@ from pathlib import Path
 import torch
 from lightning_fabric import Fabric
 
+from ova import checkpoint
 from ova.calibration import CALIBRATIONS, usual
 from ova.corruptions import SUBSETS
 from ova.data import DATASETS
@@ -23,7 +24,7 @@ from ova.evaluation import Row, calibrated, evaluate, is_calibrated
 from ova.files import read_lines, write_json, write_lines
 from ova.formulations import FORMULATIONS, Formulation
 from ova.geometry import embedding_rows, landscape
-from ova.manifest import manifest
+from ova.manifest import circumstances, manifest
 from ova.prediction import Speaker, predict_to
 from ova.predictions import Predictions, has_matrix, read
 from ova.recipe import Recipe, from_json
@@ -181,19 +182,27 @@ def begin(folder: Path, recipe: Recipe, task: Task, fabric: Fabric) -> dict[str,
     """The manifest of the run: the one that an interrupted run began, or a new one."""
     path, record = folder / MANIFEST, {}
     if fabric.global_rank == 0:  # the others hear of it: a look at the disk could come too late
+        engine: dict[str, str | int] = {"device": fabric.device.type}
+        engine["threads"] = torch.get_num_threads()
         if path.exists():
             whole(path)
             record = json.loads(path.read_text("utf-8"))
+            resumed = [*record.get("resumed", []), {**reached(folder), **circumstances(**engine)}]
+            record = {**record, "resumed": resumed}
         else:
-            record = manifest(
-                recipe.seed,
-                task.sources,
-                device=fabric.device.type,
-                threads=torch.get_num_threads(),
-            )
-            write_json(path, record)
+            record = manifest(recipe.seed, task.sources, **engine)
+        write_json(path, record)
     heard: dict[str, object] = fabric.broadcast(record)
     return heard
+
+
+def reached(folder: Path) -> dict[str, str | int]:
+    """How far an interrupted run had come: its stage, and in training the epochs that are done."""
+    if (folder / MODEL).exists():
+        return {"stage": "prediction"}
+    path = folder / CHECKPOINT
+    done = checkpoint.facts(path).get("epoch", "0") if path.exists() else "0"
+    return {"stage": "training", "epoch": int(done) if done.isdecimal() else 0}
 
 
 def timed(events: Iterator[Event], stage: str, record: dict[str, object]) -> Iterator[Event]:

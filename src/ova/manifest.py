@@ -38,19 +38,30 @@ def command() -> str:
 
 
 def manifest(seed: int, sources: Mapping[str, str], **engine: str | int) -> dict[str, Any]:
-    """The record of a run that begins now; `seconds` grows stage by stage.
+    """The record of a run that begins now.
 
-    `engine` is what of the host did the work: the device, and the threads, whose number decides in
+    `seconds` grows stage by stage, `resumed` by an entry whenever the run is taken up again.
+    """
+    return {
+        **circumstances(**engine),
+        "seed": seed,
+        "data": dict(sources),
+        "seconds": {},
+        "resumed": [],
+    }
+
+
+def circumstances(**engine: str | int) -> dict[str, Any]:
+    """What is the case now and may differ when a run is taken up again.
+
+    `engine` is what of the host does the work: the device, and the threads, whose number decides in
     which order sums are taken and with it the last digits.
     """
     return {
         "ova": version("ova"),
         "versions": installed(),
         "command": command(),
-        "seed": seed,
-        "data": dict(sources),
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
-        "seconds": {},
         "host": {
             "system": platform.system(),
             "machine": platform.machine(),

@@ -144,6 +144,8 @@ def prepare(fabric: Fabric, task: Task, recipe: Recipe, folder: Path, machine: M
     if not facts:
         return Run(net, wrapped, rule, average)
     checkpoint.restore_optimiser(rule, checkpoint.below("optimiser", tensors))
+    if "precision" in facts:
+        fabric.strategy.precision.load_state_dict(json.loads(facts["precision"]))
     if average is not None:
         checkpoint.restore(average, checkpoint.below("average", tensors), path)
     done, log = int(facts["epoch"]), folder / LOG
@@ -268,7 +270,10 @@ def store(fabric: Fabric, run: Run, recipe: Recipe, folder: Path) -> None:
         tensors |= checkpoint.under("optimiser", checkpoint.optimiser_tensors(run.rule))
         if run.average is not None:
             tensors |= checkpoint.under("average", run.average.state_dict())
-        checkpoint.save(folder / CHECKPOINT, tensors, {**facts, "best": repr(run.best)})
+        facts |= {"best": repr(run.best)}
+        if scale := fabric.strategy.precision.state_dict():  # what half precision multiplies by
+            facts |= {"precision": json.dumps(scale)}
+        checkpoint.save(folder / CHECKPOINT, tensors, facts)
     fabric.barrier()
 
 

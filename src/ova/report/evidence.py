@@ -90,11 +90,12 @@ def manifests(runs: Sequence[Run]) -> Markup:
             el("code", run.manifest.get("command", "not recorded")),
             run.manifest.get("started", "–"),
             seconds(run.manifest.get("seconds")),
+            resumed(run.manifest.get("resumed")),
             el("details", el("summary", "recipe"), el("pre", pretty(run.recipe))),
         ]
         for run in runs
     ]
-    head = ["Run", "Formulation", "Seed", "Command", "Started", "Seconds", "Recipe"]
+    head = ["Run", "Formulation", "Seed", "Command", "Started", "Seconds", "Resumed", "Recipe"]
     return join(
         table(head, body, "Runs", "runs"),
         [shared(runs, key, title) for key, title in SHARED.items()],
@@ -126,6 +127,18 @@ def seconds(stages: Any) -> str:
     if not isinstance(stages, dict):
         return "–"
     return f"{sum(s for s in stages.values() if isinstance(s, int | float)):.0f}"
+
+
+def resumed(entries: Any) -> str:
+    """When an interrupted run was taken up again: after which epochs, in which later stages."""
+    if not isinstance(entries, list):
+        return "not recorded"
+    known = [entry for entry in entries if isinstance(entry, dict)]
+    told = (
+        f"after epoch {entry['epoch']}" if "epoch" in entry else f"in {entry.get('stage')}"
+        for entry in known
+    )
+    return ", ".join(told) or "never"
 
 
 def pretty(value: Any) -> str:
