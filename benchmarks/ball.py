@@ -13,10 +13,10 @@ from pathlib import Path
 
 from torch import Tensor
 
-from ova.engine import Machine, launch
 from ova.files import read_lines
-from ova.formulations import FORMULATIONS, one_vs_all
-from ova.heads import Ball
+from ova.nn.formulations import FORMULATIONS, one_vs_all
+from ova.nn.heads import Ball
+from ova.training.engine import Machine, launch
 
 
 class RandomDirections(Ball):
@@ -61,8 +61,8 @@ def result(folder: Path) -> dict[str, float]:
 def run(out: Path, epochs: int) -> None:
     # Recipes know formulations by name, from the moment they are imported.
     FORMULATIONS.update(VARIANTS)
-    from ova.experiment import load_task, stages
-    from ova.recipes.omniglot import BASE
+    from ova.experiments.omniglot import BASE
+    from ova.training.stages import load_task, stages
 
     machine = Machine(accelerator="cpu")
     print("| | accuracy | ECE, calibrated | AUROC |\n|---|---|---|---|")

@@ -8,8 +8,8 @@ import torch
 from sklearn.datasets import load_digits
 from torch import Tensor
 
-from ova.formulations import FORMULATIONS
 from ova.metrics.ranking import auroc, rank
+from ova.nn.formulations import FORMULATIONS
 
 KNOWN, WIDTH, TRAINED, STEPS, SEEDS = 8, 256, 900, 1000, 5
 

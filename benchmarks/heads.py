@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.profiler import ProfilerActivity, profile
 
-from ova.formulations import FORMULATIONS
+from ova.nn.formulations import FORMULATIONS
 
 SHAPES = [(256, 2048, 1000), (256, 2048, 20000)]
 PAPER = "softmax,dm,ova,ova-dm,ova-ball"

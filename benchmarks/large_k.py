@@ -13,7 +13,7 @@ from statistics import median
 import torch
 
 from heads import Step, peak_bytes, seconds
-from ova.formulations import FORMULATIONS
+from ova.nn.formulations import FORMULATIONS
 
 BATCH, FEATURES = 256, 128
 CLASSES = (964, 20_000, 100_000)

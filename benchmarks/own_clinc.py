@@ -15,15 +15,15 @@ import numpy as np
 
 from ova.data.clinc import origin
 from ova.data.sources import locate
-from ova.engine import Machine, launch
 from ova.files import read_lines
-from ova.formulations import DEFAULT
-from ova.own.folder import facts_of
-from ova.own.gathering import Wish, gather
-from ova.own.promising import Wanted
-from ova.own.training import train
+from ova.modelfolder.folder import facts_of
+from ova.modelfolder.promise import Wanted
+from ova.modelfolder.train import train
+from ova.nn.formulations import DEFAULT
+from ova.posthoc.threshold import Threshold, fit_threshold
 from ova.predictions import Predictions, read
-from ova.threshold import Threshold, fit_threshold
+from ova.training.engine import Machine, launch
+from ova.userdata.gather import Wish, gather
 
 HALVINGS = 200
 SHOWN = (("test", "ece"), ("ood/test", "auroc"))

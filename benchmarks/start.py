@@ -8,7 +8,7 @@ import torch
 from sklearn.datasets import load_digits
 from torch import Tensor, nn
 
-from ova.formulations import FORMULATIONS
+from ova.nn.formulations import FORMULATIONS
 
 EPOCHS = 8
 CASES = [

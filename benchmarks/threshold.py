@@ -16,7 +16,7 @@ from mapie.risk_control import BinaryClassificationController
 from scipy.special import bdtr
 from scipy.stats import beta
 
-from ova.threshold import fit_threshold
+from ova.posthoc.threshold import fit_threshold
 
 Floats = np.ndarray
 Method = Callable[[Floats, Floats, float], float]  # confidences, right, a -> answer above or at

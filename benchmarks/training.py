@@ -17,14 +17,14 @@ import torch
 from lightning_fabric import Fabric
 from torch import Tensor
 
-from ova.classifier import build
 from ova.data.augmentation import normalise, pad_crop_flip
 from ova.data.task import InMemory, Task
-from ova.engine import Machine
-from ova.formulations import FORMULATIONS
-from ova.optimisation import optimiser
-from ova.recipe import Recipe
-from ova.training import fit
+from ova.nn.formulations import FORMULATIONS
+from ova.training.classifier import build
+from ova.training.engine import Machine
+from ova.training.loop import fit
+from ova.training.optimisation import optimiser
+from ova.training.recipe import Recipe
 
 TURNS, STEPS = 9, 2
 MEAN, STD = (0.49, 0.48, 0.45), (0.20, 0.20, 0.20)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from ova.experiments import EXPERIMENTS
 from ova.files import read_lines
-from ova.recipe import load
-from ova.recipes import EXPERIMENTS
+from ova.training.recipe import load
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
 RUNS = sorted(path.parent for path in RESULTS.glob("*/*/recipe.json"))

@@ -4,40 +4,40 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ova.calibration import CALIBRATIONS as CALIBRATIONS
-    from ova.conversion import convert as convert
     from ova.corruptions import CORRUPTIONS as CORRUPTIONS
     from ova.corruptions import corrupt as corrupt
     from ova.errors import BadInput as BadInput
-    from ova.estimator import OneVsAllClassifier as OneVsAllClassifier
-    from ova.evaluation import evaluate as evaluate
-    from ova.formulations import FORMULATIONS as FORMULATIONS
+    from ova.experiments import EXPERIMENTS as EXPERIMENTS
     from ova.metrics import METRICS as METRICS
-    from ova.modules import Head as Head
-    from ova.modules import Loss as Loss
+    from ova.metrics.evaluate import evaluate as evaluate
+    from ova.nn.convert import convert as convert
+    from ova.nn.formulations import FORMULATIONS as FORMULATIONS
+    from ova.nn.modules import Head as Head
+    from ova.nn.modules import Loss as Loss
+    from ova.posthoc.calibration import CALIBRATIONS as CALIBRATIONS
+    from ova.posthoc.threshold import fit_threshold as fit_threshold
     from ova.predictions import Predictions as Predictions
-    from ova.recipe import Recipe as Recipe
-    from ova.recipes import EXPERIMENTS as EXPERIMENTS
-    from ova.threshold import fit_threshold as fit_threshold
+    from ova.training.estimator import OneVsAllClassifier as OneVsAllClassifier
+    from ova.training.recipe import Recipe as Recipe
 
 # Where each public name lives. They are imported when first asked for, so that `import ova` and
 # `ova --help` do not wait for PyTorch.
 _HOME = {
     "CORRUPTIONS": "corruptions",
     "BadInput": "errors",
-    "CALIBRATIONS": "calibration",
-    "EXPERIMENTS": "recipes",
-    "FORMULATIONS": "formulations",
-    "Head": "modules",
-    "Loss": "modules",
+    "CALIBRATIONS": "posthoc.calibration",
+    "EXPERIMENTS": "experiments",
+    "FORMULATIONS": "nn.formulations",
+    "Head": "nn.modules",
+    "Loss": "nn.modules",
     "METRICS": "metrics",
-    "OneVsAllClassifier": "estimator",
+    "OneVsAllClassifier": "training.estimator",
     "Predictions": "predictions",
-    "Recipe": "recipe",
-    "convert": "conversion",
+    "Recipe": "training.recipe",
+    "convert": "nn.convert",
     "corrupt": "corruptions",
-    "evaluate": "evaluation",
-    "fit_threshold": "threshold",
+    "evaluate": "metrics.evaluate",
+    "fit_threshold": "posthoc.threshold",
 }
 
 __all__ = sorted(_HOME)  # noqa: PLE0605

@@ -1,5 +1,5 @@
 """`python -m ova` is `ova`."""
 
-from ova.cli import main
+from ova.cli.app import main
 
 main()

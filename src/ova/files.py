@@ -1,19 +1,23 @@
-"""Files that are either whole or absent: written beside their place, then renamed into it."""
+"""Atomic writes (to a temporary neighbour, then renamed), and JSON that names its file when damaged."""
 
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from ova.errors import BadInput
+
+Row = dict[str, Any]
 
 
 @contextmanager
 def write_beside(path: Path, durable: bool = True) -> Iterator[Path]:
     """A temporary neighbour of `path` to write to; it takes the place of `path` only on success.
 
-    `durable` waits for the disk, so that even a power failure leaves one or the other whole.
+    `durable` waits for the disk, so that even a power failure leaves the old file or the new one.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -29,26 +33,68 @@ def write_beside(path: Path, durable: bool = True) -> Iterator[Path]:
 
 
 def write_text(path: Path, text: str, durable: bool = True) -> None:
-    """Write text whole or not at all."""
+    """Write text atomically."""
     with write_beside(path, durable) as beside:
         beside.write_text(text, encoding="utf-8")
 
 
 def write_json(path: Path, value: Any, indent: int | None = 2) -> None:
-    """Write JSON whole or not at all; NaN is refused because JSON has none."""
+    """Write JSON atomically; NaN is refused because JSON has none."""
     write_text(path, json.dumps(value, indent=indent, allow_nan=False, ensure_ascii=False) + "\n")
 
 
 def write_lines(path: Path, rows: Iterable[Any], durable: bool = True) -> None:
-    """Write one JSON value per line, whole or not at all."""
+    """Write one JSON value per line, atomically."""
     lines = (json.dumps(row, allow_nan=False, ensure_ascii=False) + "\n" for row in rows)
     write_text(path, "".join(lines), durable)
 
 
-def read_lines(path: Path) -> list[Any]:
-    """The JSON values of a file that has one per line."""
+def read_json(path: Path) -> Any:
+    """The JSON value of a file."""
+    return parsed(read_text(path), f"{path}")
+
+
+def read_object(path: Path) -> Row:
+    """The JSON object of a file."""
+    return checked(read_json(path), (), f"{path}")
+
+
+def read_lines(path: Path, needed: Sequence[str] = ()) -> list[Row]:
+    """The JSON objects of a file that has one per line, each with the needed keys."""
     # Not splitlines(): it also splits at characters that JSON leaves inside strings.
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]
+    lines = enumerate(read_text(path).split("\n"), 1)
+    return [
+        checked(parsed(line, f"{path}, line {number}"), needed, f"{path}, line {number}")
+        for number, line in lines
+        if line.strip()
+    ]
+
+
+def read_text(path: Path) -> str:
+    """The text of a file in UTF-8."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{path} is damaged: {error}") from None
+
+
+def parsed(text: str, where: str) -> Any:
+    """The JSON value of a text; one that is none is named and left as it is."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise BadInput(
+            f"{where} is damaged, it is not JSON ({error}); it was left untouched. "
+            "Move it away to compute it again."
+        ) from None
+
+
+def checked(value: Any, needed: Sequence[str], where: str) -> Row:
+    """The value, if it is a JSON object with the needed keys."""
+    if not isinstance(value, dict) or any(key not in value for key in needed):
+        keys = f" with {', '.join(needed)}" if needed else ""
+        raise BadInput(f"{where} should be a JSON object{keys}")
+    return value
 
 
 def sha256(path: Path) -> str:

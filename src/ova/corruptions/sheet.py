@@ -7,7 +7,7 @@ from PIL import Image, ImageDraw, ImageFont
 from ova.corruptions.constants import CONSTANTS
 from ova.corruptions.table import CORRUPTIONS, SEVERITIES, corrupt
 from ova.corruptions.textures import Textures
-from ova.tables import pick
+from ova.errors import pick
 
 LABEL, HEAD, GAP = 132, 30, 3
 INK, PAPER = (34, 34, 34), (255, 255, 255)

@@ -20,8 +20,7 @@ from ova.corruptions.spatter import spatter
 from ova.corruptions.textures import Textures, generated_textures
 from ova.corruptions.weather import fog, frost, snow
 from ova.corruptions.work import Images, Work
-from ova.errors import BadInput
-from ova.tables import pick
+from ova.errors import BadInput, pick
 
 SEVERITIES = (1, 2, 3, 4, 5)
 SMALLEST = 8  # pixels on the shorter side

@@ -25,6 +25,7 @@ from ova.data.pickles import read_pickle
 from ova.data.sources import Blob, Found, Layout, Origin, locate
 from ova.data.task import NONE, Examples, InMemory, Task
 from ova.errors import BadInput
+from ova.predictions.sets import SetName
 
 VALIDATION = 5_000
 PIXELS = 3 * 32 * 32
@@ -163,8 +164,8 @@ def load(cifar: Cifar, other: Cifar, data_dir: Path | None) -> Task:
     evaluations: dict[str, Callable[[], Examples]] = {
         "test": tests,
         **shifts,
-        f"ood/{other.name}": partial(outside, near, other.expected["test"]),
-        "ood/svhn": partial(outside, far, svhn.EXPECTED["test"]),
+        SetName.ood(other.name): partial(outside, near, other.expected["test"]),
+        SetName.ood("svhn"): partial(outside, far, svhn.EXPECTED["test"]),
     }
     return Task(
         classes=cifar.classes,

@@ -16,6 +16,7 @@ from ova.data.sources import Blob, Found, Layout, Origin, locate
 from ova.data.task import NONE, Augmentation, Examples, InMemory, Task, unchanged
 from ova.data.wordpiece import END, LENGTH, PAD, START, UNKNOWN, encode, vocabulary
 from ova.errors import BadInput
+from ova.predictions.sets import SetName
 
 OUT_OF_SCOPE = "oos"
 COUNTS = {"train": 15_000, "val": 3_000, "test": 4_500}
@@ -192,10 +193,10 @@ def task(text: Sentences, augment: Augmentation = unchanged, with_none: bool = F
     evaluations: dict[str, Callable[[], Examples]] = {
         "test": lambda: test,
         **{
-            f"shift/replace/{severity}": partial(replaced, test, share, text)
+            SetName.shift("replace", severity): partial(replaced, test, share, text)
             for severity, share in enumerate(SHARES, start=1)
         },
-        "ood/oos": lambda: splits["oos_test"],
+        SetName.ood("oos"): lambda: splits["oos_test"],
     }
     train = joined(splits["train"], splits["oos_train"]) if with_none else splits["train"]
     return Task(

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from ova.data.task import NONE, InMemory, Task
+from ova.predictions.sets import SetName
 
 KNOWN = 8
 NOISE = (1.0, 2.0, 3.5, 5.0, 7.0)  # standard deviations, on the digits' scale of 0 to 16
@@ -25,7 +26,7 @@ def load(_: Path | None) -> Task:
     known = known[torch.randperm(len(known), generator=torch.Generator().manual_seed(0))]
     fifth = len(known) // 5
     train, validation, test = known[2 * fifth :], known[:fifth], known[fifth : 2 * fifth]
-    unknown = {f"ood/{digit}": torch.nonzero(y == digit).squeeze(1) for digit in (8, 9)}
+    unknown = {SetName.ood(str(digit)): torch.nonzero(y == digit).squeeze(1) for digit in (8, 9)}
     return Task(
         classes=tuple(str(digit) for digit in range(KNOWN)),
         shape=(1, 8, 8),
@@ -35,7 +36,7 @@ def load(_: Path | None) -> Task:
             "train": partial(InMemory, x[train], y[train]),
             "test": partial(InMemory, x[test], y[test]),
             **{
-                f"shift/noise/{level}": partial(noisy, x[test], y[test], level)
+                SetName.shift("noise", level): partial(noisy, x[test], y[test], level)
                 for level in range(1, len(NOISE) + 1)
             },
             **{

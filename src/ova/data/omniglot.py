@@ -15,6 +15,7 @@ from ova.data.images import decode, merged
 from ova.data.sources import Blob, Layout, Origin, locate
 from ova.data.task import NONE, Examples, InMemory, Task
 from ova.errors import BadInput
+from ova.predictions.sets import SetName
 
 SIDE = 28
 CHARACTERS = {"background": 964, "evaluation": 659}
@@ -122,14 +123,16 @@ def load(data_dir: Path | None, near: int = 0) -> Task:
     evaluations: dict[str, Callable[[], Examples]] = {
         "test": partial(in_memory, test),
         **{
-            f"shift/{ladder}/{severity}": partial(shifted, test, ladder, severity)
+            SetName.shift(ladder, severity): partial(shifted, test, ladder, severity)
             for ladder, steps in LADDERS.items()
             for severity in range(1, len(steps) + 1)
         },
-        "ood/evaluation": lambda: in_memory(evaluation.read(), outside=True),
+        SetName.ood("evaluation"): lambda: in_memory(evaluation.read(), outside=True),
     }
     if near:
-        evaluations["ood/near"] = partial(in_memory, whole.part(left, range(DRAWERS)), outside=True)
+        evaluations[SetName.ood("near")] = partial(
+            in_memory, whole.part(left, range(DRAWERS)), outside=True
+        )
     return Task(
         classes=test.names,
         shape=(1, SIDE, SIDE),

@@ -14,6 +14,7 @@ from ova.data.sources import places
 from ova.data.task import Examples, InMemory
 from ova.errors import BadInput
 from ova.files import sha256
+from ova.predictions.sets import SetName
 
 SEVERITIES = range(1, 6)
 
@@ -77,14 +78,14 @@ class Corrupted:
         return Corrupted(self.clean.head(count), self.change)
 
 
-def changes(constants: str, data_dir: Path | None) -> tuple[dict[str, Change], dict[str, str]]:
+def changes(constants: str, data_dir: Path | None) -> tuple[dict[SetName, Change], dict[str, str]]:
     """Every corruption at every severity by its name `shift/...`, and the hash of its textures."""
     from ova.corruptions import CORRUPTIONS, find_textures
 
     frost = next((place for place in places(data_dir) if (place / "frost").is_dir()), None)
     textures = find_textures(frost)
     made = {
-        f"shift/{name}/{severity}": Change(name, severity, constants, textures)
+        SetName.shift(name, severity): Change(name, severity, constants, textures)
         for name in CORRUPTIONS
         for severity in SEVERITIES
     }
@@ -121,7 +122,7 @@ def published(
     """One entry for each published type and severity, None where nothing is."""
     there = arrays(folder, data_dir)
     entries: dict[str, Callable[[], Examples]] = {
-        f"shift/{name}/{severity}": partial(read_severity, file, severity, test)
+        SetName.shift(name, severity): partial(read_severity, file, severity, test)
         for name, file in there.items()
         for severity in SEVERITIES
     }

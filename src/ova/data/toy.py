@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from ova.data.task import NONE, InMemory, Task
+from ova.predictions.sets import SetName
 
 CLASSES, RADIUS, VARIANCE, PER_CLASS = 10, 20.0, 2.0, 1000
 RING = (60.0, 100.0)  # at least forty units beyond the circle of the classes
@@ -29,8 +30,8 @@ def load(_: Path | None) -> Task:
         evaluations={
             "train": lambda: train,
             "test": lambda: blobs(PER_CLASS, torch.Generator().manual_seed(1)),
-            "ood/ring": lambda: annulus(*RING, torch.Generator().manual_seed(2)),
-            "ood/centre": lambda: annulus(0.0, HOLE, torch.Generator().manual_seed(3)),
+            SetName.ood("ring"): lambda: annulus(*RING, torch.Generator().manual_seed(2)),
+            SetName.ood("centre"): lambda: annulus(0.0, HOLE, torch.Generator().manual_seed(3)),
         },
         prepare=lambda x: x,
     )

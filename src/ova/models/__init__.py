@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
+from ova.errors import pick
 from ova.models.backbone import Backbone
 from ova.models.bert import bert_mini, bert_mini_mean
 from ova.models.convnet import convnet
@@ -10,7 +11,6 @@ from ova.models.pretrained import encoder, is_folder
 from ova.models.resnet import resnet20, resnet50
 from ova.models.text_cnn import text_cnn
 from ova.models.wide_resnet import parse, wide_resnet
-from ova.tables import pick
 
 Build = Callable[[tuple[int, ...], float], Backbone]
 

@@ -11,3 +11,4 @@ from ova.predictions.parquet import read as read
 from ova.predictions.parquet import read_chunks as read_chunks
 from ova.predictions.parquet import write as write
 from ova.predictions.parquet import writer as writer
+from ova.predictions.sets import SetName as SetName

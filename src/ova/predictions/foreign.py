@@ -10,11 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
-from ova.errors import BadInput
+from ova.errors import BadInput, pick
 from ova.predictions.columns import NONE, Array, Predictions, check_labels, whole
 from ova.predictions.formats import FORMATS, NEEDED, Chunk
 from ova.predictions.merging import merge
-from ova.tables import pick
 
 KEEP = 1 << 26  # cells of a matrix that may stay in memory
 

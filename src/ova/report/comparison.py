@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from typing import Any
 
+from ova.files import Row
 from ova.report.intervals import Estimate, difference
 from ova.report.markup import Markup, el, table
 from ova.report.numbers import interval, shown, signed
-from ova.report.runs import Run, experiments, labels
+from ova.report.runs import experiments, labels
 from ova.report.summary import MEASURES, Measure
-
-Row = dict[str, Any]
+from ova.training.run_folder import Run
 
 
 def partner(experiment: str, baseline: Sequence[Run]) -> list[Run]:

@@ -4,13 +4,15 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from ova.files import Row
+from ova.predictions.sets import SetName
 from ova.report import select
 from ova.report.intervals import estimates
 from ova.report.markup import Markup, el, join, table
 from ova.report.numbers import interval, plain
-from ova.report.runs import Run, labels
+from ova.report.runs import labels
+from ova.training.run_folder import Run
 
-Row = dict[str, Any]
 OOD = {"auroc": "AUROC ↑", "aupr_outside": "AUPR, unknown positive ↑", "fpr95": "FPR at 95 % TPR ↓"}
 OOD |= {"auroc_200": "AUROC on 200 thresholds"}
 
@@ -20,12 +22,12 @@ def ood_table(runs: Sequence[Run]) -> Markup | None:
     names = labels(runs)
     body: list[list[Any]] = []
     metrics = [m for m in OOD if any(select.over_ood([run], m) for run in runs)]
-    for dataset in select.datasets(runs, "ood/"):
+    for dataset in select.outside(runs):
         found = {m: estimates(select.values(runs, m, dataset), names) for m in metrics}
         for name in names:
             if any(name in column for column in found.values()):
                 cells = [value(found[m].get(name)) for m in metrics]
-                body.append([dataset.removeprefix("ood/"), name, *cells])
+                body.append([dataset.short, name, *cells])
     if not body:
         return None
     head = ["Unknown inputs", "Formulation", *(OOD[m] for m in metrics)]
@@ -54,9 +56,7 @@ def all_rows(runs: Sequence[Run]) -> Markup:
     cells: dict[tuple[str, str, str], dict[str, list[float]]] = {}
     for run in runs:
         for row in run.measurements:
-            if row["value"] is None or (
-                (shift := select.shift_of(str(row["dataset"]))) and shift["severity"]
-            ):
+            if row["value"] is None or SetName(row["dataset"]).shifted:
                 continue
             key = (str(row["dataset"]), str(row["metric"]), parameters(row))
             cells.setdefault(key, {}).setdefault(run.label, []).append(row["value"])

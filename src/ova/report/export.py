@@ -5,11 +5,11 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from ova.errors import pick
 from ova.files import write_beside
 from ova.report import runs
 from ova.report.figures import FIGURES
 from ova.report.runs import labels
-from ova.tables import pick
 
 SCALE = 2  # pixels of a PNG per unit, for sharp print
 

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
 from statistics import fmean, stdev
-from typing import Any
 
-Row = dict[str, Any]
+from ova.files import Row
+
 LEVEL = 0.95
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-Row = dict[str, Any]
+from ova.files import Row
 
 
 def pack(rows: list[Row]) -> Row:

@@ -9,14 +9,13 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from ova.files import write_text
+from ova.files import Row, write_text
 from ova.report import comparison, runs, sections, thresholds
 from ova.report.markup import Markup, el, join, script_json
 from ova.report.packing import pack, tidy
-from ova.report.runs import Run, labels
+from ova.report.runs import labels
 from ova.report.theme import colours
-
-Row = dict[str, Any]
+from ova.training.run_folder import Run
 
 
 def write_report(paths: Sequence[Path], output: Path, *, baseline: Path | None = None) -> None:

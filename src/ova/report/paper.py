@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ova.nn.formulations import PAPER
 from ova.report import select
 from ova.report.intervals import estimates
 from ova.report.markup import Markup, el, table
 from ova.report.numbers import interval, shown
-from ova.report.runs import Run, labels
-
-FOUR = ("softmax", "dm", "ova", "ova-dm")
+from ova.report.runs import labels
+from ova.training.run_folder import Run
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Column:
     metric: str
     dataset: str
     unit: str
-    printed: tuple[float, float, float, float]  # in the order of FOUR
+    printed: tuple[float, float, float, float]  # in the order of PAPER
 
 
 @dataclass(frozen=True)
@@ -90,10 +90,10 @@ def beside(printed: Printed, runs: Sequence[Run]) -> Markup:
     for column in printed.columns:
         head += [f"{column.title}, paper", f"{column.title}, ours"]
     body: list[list[Any]] = []
-    for name in [*FOUR, *(label for label in names if label not in FOUR)]:
+    for name in [*PAPER, *(label for label in names if label not in PAPER)]:
         row: list[Any] = [name]
         for column, found in zip(printed.columns, ours, strict=True):
-            theirs = column.printed[FOUR.index(name)] if name in FOUR else None
+            theirs = column.printed[PAPER.index(name)] if name in PAPER else None
             row += [shown(theirs, column.unit), own(found.get(name), column.unit)]
         body.append(row)
     return table(head, body, printed.caption, "paper")

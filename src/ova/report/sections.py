@@ -6,14 +6,15 @@ from itertools import count
 from statistics import fmean
 from typing import Any
 
+from ova.files import Row
 from ova.report import comparison, evidence, paper, summary, thresholds
 from ova.report.figures import FIGURES
 from ova.report.markup import Markup, el, join, table
 from ova.report.numbers import percent, shown
-from ova.report.runs import Run, labels
+from ova.report.runs import labels
 from ova.report.theme import colours
+from ova.training.run_folder import Run
 
-Row = dict[str, Any]
 WISHES = (0.8, 0.9, 0.95, 0.98, 0.99, 0.995)
 SECTIONS: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "space": ("What has it learnt?", "", ("landscape", "embedding")),

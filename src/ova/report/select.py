@@ -3,9 +3,11 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ova.report.runs import Run, where
+from ova.files import Row
+from ova.predictions.sets import SetName
+from ova.report.runs import where
+from ova.training.run_folder import Run
 
-Row = dict[str, Any]
 # Of several variants of a metric, the one the paper means.
 VARIANT: dict[str, Row] = {
     "ece": {"bins": 15, "rule": "equal-width"},
@@ -51,10 +53,10 @@ def interval(row: Row) -> Row:
     return {"low": row["low"], "high": row["high"]}
 
 
-def datasets(runs: Sequence[Run], prefix: str) -> list[str]:
-    """The names of measured data sets that start with the prefix, in order of appearance."""
-    names = (row["dataset"] for run in runs for row in run.measurements)
-    return list(dict.fromkeys(name for name in names if str(name).startswith(prefix)))
+def outside(runs: Sequence[Run]) -> list[SetName]:
+    """The measured sets of none of the classes, in order of appearance."""
+    names = (SetName(row["dataset"]) for run in runs for row in run.measurements)
+    return list(dict.fromkeys(name for name in names if name.outside))
 
 
 def shifts(runs: Sequence[Run], metric: str, *, calibrated: bool = False) -> list[Row]:
@@ -62,25 +64,12 @@ def shifts(runs: Sequence[Run], metric: str, *, calibrated: bool = False) -> lis
     found: list[Row] = []
     for run in runs:
         for row in measured(run, metric, calibrated=calibrated):
-            place = shift_of(str(row["dataset"]))
-            if place:
+            name = SetName(row["dataset"])
+            if name.calibrated:
+                place = {"type": name.type or "test", "severity": name.severity}
                 head = {"label": run.label, "seed": run.seed, "metric": metric}
                 found.append(head | place | {"value": row["value"]})
     return found if any(row["severity"] > 0 for row in found) else []
-
-
-def shift_of(dataset: str) -> Row | None:
-    """The type and severity in a data set's name.
-
-    >>> shift_of("shift/fog/3"), shift_of("test"), shift_of("ood/svhn")
-    ({'type': 'fog', 'severity': 3}, {'type': 'test', 'severity': 0}, None)
-    """
-    if dataset == "test":
-        return {"type": "test", "severity": 0}
-    parts = dataset.split("/")
-    if len(parts) != 3 or parts[0] != "shift" or parts[1] == "*" or not parts[2].isdecimal():
-        return None  # "*" is a mean over types
-    return {"type": parts[1], "severity": int(parts[2])}
 
 
 def strongest(runs: Sequence[Run], metric: str) -> list[Row]:
@@ -101,17 +90,12 @@ def over_ood(runs: Sequence[Run], metric: str) -> list[Row]:
     """Per run, the mean of the metric over all OOD sets."""
     found: list[Row] = []
     for run in runs:
-        each = {str(r["dataset"]): r for r in measured(run, metric) if is_ood(str(r["dataset"]))}
+        each = {r["dataset"]: r for r in measured(run, metric) if SetName(r["dataset"]).outside}
         if each:
             value = sum(row["value"] for row in each.values()) / len(each)
             known = interval(next(iter(each.values()))) if len(each) == 1 else {}
             found.append({"label": run.label, "seed": run.seed, "value": value} | known)
     return found
-
-
-def is_ood(dataset: str) -> bool:
-    """Whether the name is that of a set outside the classes."""
-    return dataset.startswith("ood/")
 
 
 def curves(run: Run, name: str) -> Iterator[Row]:
@@ -122,14 +106,13 @@ def curves(run: Run, name: str) -> Iterator[Row]:
             yield curve
 
 
-def points(runs: Sequence[Run], name: str, prefix: str = "") -> list[Row]:
-    """The points of the curves of a name, on data sets whose name starts with the prefix."""
+def points(runs: Sequence[Run], name: str) -> list[Row]:
+    """The points of the curves of a name."""
     found: list[Row] = []
     for run in runs:
         for curve in curves(run, name):
-            if str(curve["dataset"]).startswith(prefix):
-                head = {"label": run.label, "seed": run.seed, "dataset": curve["dataset"]}
-                found.extend(head | point for point in unfold(curve["columns"]))
+            head = {"label": run.label, "seed": run.seed, "dataset": curve["dataset"]}
+            found.extend(head | point for point in unfold(curve["columns"]))
     return found
 
 

@@ -2,16 +2,15 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from ova.files import Row
 from ova.report import select
 from ova.report.intervals import Estimate, Verdict, estimates, verdict
 from ova.report.markup import Markup, el, table
 from ova.report.numbers import interval, shown
-from ova.report.runs import Run, labels
+from ova.report.runs import labels
 from ova.report.theme import colours
-
-Row = dict[str, Any]
+from ova.training.run_folder import Run
 
 
 @dataclass(frozen=True)

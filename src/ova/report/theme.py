@@ -5,8 +5,9 @@ from typing import Any
 
 import altair as alt
 
+from ova.files import Row
+
 Chart = Any  # Altair's own types do not survive its own methods
-Row = dict[str, Any]
 
 # Okabe and Ito's palette, without black and yellow, which vanish on dark and on light paper.
 COLOURS = {

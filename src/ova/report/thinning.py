@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-Row = dict[str, Any]
 TOLERANCE = 1 / 1000  # of the unit square; a chart of 400 pixels moves by less than half of one
 
 

@@ -4,10 +4,11 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Any
 
-from ova.report.runs import Run
-from ova.report.select import curves, is_ood
+from ova.files import Row
+from ova.predictions.sets import TEST, SetName
+from ova.report.select import curves
+from ova.training.run_folder import Run
 
-Row = dict[str, Any]
 MOST = 201  # positions of the slider; curves on another grid are read at these
 START = 0.5
 
@@ -40,14 +41,14 @@ def read_at(columns: dict[str, list[Any]], thresholds: Sequence[float]) -> dict[
 
 def of_run(run: Run, thresholds: Sequence[float]) -> Row | None:
     """Share answered and accuracy on the test set, and the same with each OOD set mixed in."""
-    found = {str(c["dataset"]): c["columns"] for c in curves(run, "accuracy_confidence")}
-    if "test" not in found:
+    found = {SetName(c["dataset"]): c["columns"] for c in curves(run, "accuracy_confidence")}
+    if TEST not in found:
         return None
-    test = read_at(found["test"], thresholds)
+    test = read_at(found[TEST], thresholds)
     mixed = {
-        name.removeprefix("test+ood/"): beside(found["test"], columns, thresholds)
+        name.short: beside(found[TEST], columns, thresholds)
         for name, columns in found.items()
-        if is_ood(name.removeprefix("test+"))
+        if name.mixed
     }
     return {
         "label": run.label,

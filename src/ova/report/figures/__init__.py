@@ -8,6 +8,7 @@ from typing import Any
 
 from altair.utils.schemapi import debug_mode
 
+from ova.files import Row
 from ova.report.figures import (
     calibrated,
     embedding,
@@ -24,10 +25,8 @@ from ova.report.figures import (
     threshold,
     training,
 )
-from ova.report.runs import Run
 from ova.report.theme import LATER
-
-Row = dict[str, Any]
+from ova.training.run_folder import Run
 
 
 @dataclass(frozen=True)

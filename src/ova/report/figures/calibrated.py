@@ -4,10 +4,11 @@ from collections.abc import Sequence
 
 import altair as alt
 
+from ova.files import Row
 from ova.report.figures.mean_severity import means, panel
-from ova.report.runs import Run
 from ova.report.select import shifts
-from ova.report.theme import Chart, Row, finish
+from ova.report.theme import Chart, finish
+from ova.training.run_folder import Run
 
 RAW, CALIBRATED = "raw", "calibrated"
 TITLES = {RAW: "mean ECE as trained", CALIBRATED: "mean ECE after calibration"}

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 
 import altair as alt
 
-from ova.report.runs import Run
+from ova.files import Row
 from ova.report.select import curves, unfold
-from ova.report.theme import LABEL_SHOWN, LATER, QUIET, Chart, Row, children, finish, present, tiles
+from ova.report.theme import LABEL_SHOWN, LATER, QUIET, Chart, children, finish, present, tiles
+from ova.training.run_folder import Run
 
 MOST = 400  # points per formulation
 

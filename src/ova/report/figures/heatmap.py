@@ -6,10 +6,11 @@ from typing import Any
 
 import altair as alt
 
+from ova.files import Row
 from ova.report.figures.severity import NAMES
-from ova.report.runs import Run
 from ova.report.select import shifts
-from ova.report.theme import LATER, SHOWN, Chart, Row, children, finish, present
+from ova.report.theme import LATER, SHOWN, Chart, children, finish, present
+from ova.training.run_folder import Run
 
 SCHEME: dict[str, Any] = {"accuracy": "viridis", "ece": "magma"}
 

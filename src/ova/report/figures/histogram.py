@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import altair as alt
 
-from ova.report.runs import Run
+from ova.files import Row
+from ova.predictions.sets import SetName
 from ova.report.select import points
 from ova.report.theme import (
     OUTSIDE,
@@ -12,11 +13,11 @@ from ova.report.theme import (
     SHOWN,
     WRONG,
     Chart,
-    Row,
     finish,
     present,
     rule,
 )
+from ova.training.run_folder import Run
 
 SETS = {"right": RIGHT, "wrong": WRONG, "outside": OUTSIDE}
 
@@ -77,5 +78,5 @@ def panel(label: str, name: str) -> Chart:
     outline = base.mark_line(interpolate="step-after", strokeWidth=1.5).encode(
         x="lower:Q", y=alt.Y("share:Q", stack=None), color=what
     )
-    title = f"{label} · {name.removeprefix('test+').removeprefix('ood/')}"
+    title = f"{label} · {SetName(name).short}"
     return alt.layer(bars, outline, rule()).properties(width=200, height=130, title=title)

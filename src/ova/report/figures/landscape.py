@@ -5,9 +5,10 @@ from typing import Any
 
 import altair as alt
 
-from ova.report.runs import Run
+from ova.files import Row
 from ova.report.select import curves
-from ova.report.theme import LABEL_SHOWN, LATER, Chart, Row, children, finish, present, tiles
+from ova.report.theme import LABEL_SHOWN, LATER, Chart, children, finish, present, tiles
+from ova.training.run_folder import Run
 
 MOST = 100  # cells along a side
 OVERLAP = 1.5  # cells overlap by a pixel or so, so that no seams shine through

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 
 import altair as alt
 
+from ova.files import Row
 from ova.report.figures.severity import AXIS, NAMES
-from ova.report.runs import Run
 from ova.report.select import shifts
-from ova.report.theme import SHOWN, Chart, Row, colour, dash, finish
+from ova.report.theme import SHOWN, Chart, colour, dash, finish
+from ova.training.run_folder import Run
 
 
 def rows(runs: Sequence[Run]) -> list[Row]:

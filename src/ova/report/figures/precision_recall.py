@@ -4,10 +4,12 @@ from collections.abc import Sequence
 
 import altair as alt
 
-from ova.report.runs import Run
+from ova.files import Row
+from ova.predictions.sets import SetName
 from ova.report.select import curves, unfold
-from ova.report.theme import SHOWN, Chart, Row, colour, dash, finish, share
+from ova.report.theme import SHOWN, Chart, colour, dash, finish, share
 from ova.report.thinning import thinned
+from ova.training.run_folder import Run
 
 
 def rows(runs: Sequence[Run]) -> list[Row]:
@@ -44,4 +46,4 @@ def panel(labels: Sequence[str], name: str) -> Chart:
             alt.Tooltip("seed:N"),
         ],
     )
-    return line.properties(width=250, height=250, title=name.removeprefix("ood/"))
+    return line.properties(width=250, height=250, title=SetName(name).short)

@@ -5,16 +5,18 @@ from typing import Any
 
 import altair as alt
 
-from ova.report.runs import Run
+from ova.files import Row
+from ova.predictions.sets import TEST, SetName
 from ova.report.select import points, values
-from ova.report.theme import QUIET, SHOWN, Chart, Row, colours, finish, present, rule
+from ova.report.theme import QUIET, SHOWN, Chart, colours, finish, present, rule
 from ova.report.theme import values as data
+from ova.training.run_folder import Run
 
 
 def rows(runs: Sequence[Run]) -> list[Row]:
     """The bins of the test set's reliability curves, with each run's ECE."""
     ece = {(row["label"], row["seed"]): row["value"] for row in values(runs, "ece", "test")}
-    bins = [row for row in points(runs, "reliability", "test") if row["dataset"] == "test"]
+    bins = [row for row in points(runs, "reliability") if row["dataset"] == TEST]
     keys = ("label", "seed", "lower", "upper", "count", "confidence", "accuracy")
     return [
         {key: row.get(key) for key in keys} | {"ece": ece.get((row["label"], row["seed"]))}
@@ -24,9 +26,13 @@ def rows(runs: Sequence[Run]) -> list[Row]:
 
 def shifted_rows(runs: Sequence[Run]) -> list[Row]:
     """The bins of all types of shift together at the largest severity, with the ECE read off them."""
-    bins = [row for row in points(runs, "reliability", "shift/*/") if row["count"]]
-    top = max((severity(row) for row in bins), default=0)
-    bins = [row for row in bins if severity(row) == top]
+    bins = [
+        row
+        for row in points(runs, "reliability")
+        if row["count"] and SetName(row["dataset"]).mean and SetName(row["dataset"]).severity
+    ]
+    top = max((SetName(row["dataset"]).severity for row in bins), default=0)
+    bins = [row for row in bins if SetName(row["dataset"]).severity == top]
     sums: dict[tuple[str, int], list[float]] = {}
     for row in bins:
         gap = row["count"] * abs(row["accuracy"] - row["confidence"])
@@ -35,12 +41,6 @@ def shifted_rows(runs: Sequence[Run]) -> list[Row]:
     keys = ("label", "seed", "lower", "upper", "count", "confidence", "accuracy")
     ece = {key: gap / count for key, (gap, count) in sums.items()}
     return [{k: row[k] for k in keys} | {"ece": ece[row["label"], row["seed"]]} for row in bins]
-
-
-def severity(row: Row) -> int:
-    """The severity in the name of a pooled set."""
-    last = str(row["dataset"]).rsplit("/", 1)[-1]
-    return int(last) if last.isdecimal() else 0
 
 
 def draw(rows: Sequence[Row], labels: Sequence[str]) -> Chart:

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 
 import altair as alt
 
-from ova.report.runs import Run
+from ova.files import Row
 from ova.report.select import curves, unfold
-from ova.report.theme import LATER, SHOWN, Chart, Row, colour, dash, finish
+from ova.report.theme import LATER, SHOWN, Chart, colour, dash, finish
 from ova.report.thinning import thinned
+from ova.training.run_folder import Run
 
 LEAST = 0.05
 

@@ -4,12 +4,14 @@ from collections.abc import Sequence
 
 import altair as alt
 
-from ova.report.runs import Run
+from ova.files import Row
+from ova.predictions.sets import SetName
 from ova.report.select import curves, unfold
-from ova.report.theme import QUIET, SHOWN, Chart, Row, colour, dash, finish, share
+from ova.report.theme import QUIET, SHOWN, Chart, colour, dash, finish, share
 from ova.report.theme import values as data
 from ova.report.thinning import thinned
 from ova.report.thresholds import table
+from ova.training.run_folder import Run
 
 X, Y = "unknown inputs let through", "known inputs answered"
 
@@ -29,7 +31,7 @@ def working_points(runs: Sequence[Run]) -> list[Row]:
     """Per threshold: the share of the OOD set and of the test set that is answered."""
     live = table(runs)
     return [
-        {"label": run["label"], "seed": run["seed"], "dataset": f"ood/{name}", "threshold": t}
+        {"label": run["label"], "seed": run["seed"], "dataset": SetName.ood(name), "threshold": t}
         | {"fpr": mix["through"][i], "tpr": run["answered"][i]}
         for run in live["runs"]
         for name, mix in run["mixed"].items()
@@ -70,4 +72,4 @@ def panel(labels: Sequence[str], name: str) -> Chart:
         ],
     )  # fmt: skip
     chart = alt.layer(chance, curve, at).properties(width=250, height=250)
-    return chart.properties(title=name.removeprefix("ood/"))
+    return chart.properties(title=SetName(name).short)

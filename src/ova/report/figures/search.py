@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 import altair as alt
 
-from ova.report.runs import Run
-from ova.report.theme import LABEL_SHOWN, LATER, Chart, Row, colour, finish
+from ova.files import Row
+from ova.report.theme import LABEL_SHOWN, LATER, Chart, colour, finish
+from ova.training.run_folder import Run
 
 ABOUT = ("experiment", "formulation", "trial", "state", "value")
 

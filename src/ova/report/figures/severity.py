@@ -4,9 +4,10 @@ from collections.abc import Sequence
 
 import altair as alt
 
-from ova.report.runs import Run
+from ova.files import Row
 from ova.report.select import shifts
-from ova.report.theme import QUIET, SHOWN, Chart, Row, colour, finish, present
+from ova.report.theme import QUIET, SHOWN, Chart, colour, finish, present
+from ova.training.run_folder import Run
 
 NAMES = {"accuracy": "accuracy", "ece": "ECE"}
 AXIS = alt.Axis(labelAngle=0, labelExpr="datum.value == 0 ? 'test' : datum.label")

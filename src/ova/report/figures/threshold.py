@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import altair as alt
 
-from ova.report.theme import SHOWN, Chart, Row, colour, dash, finish, rule
+from ova.files import Row
+from ova.report.theme import SHOWN, Chart, colour, dash, finish, rule
 from ova.report.thresholds import rows
 
 __all__ = ["draw", "rows"]

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 import altair as alt
 
-from ova.report.runs import Run
-from ova.report.theme import SHOWN, Chart, Row, colour, finish
+from ova.files import Row
+from ova.report.theme import SHOWN, Chart, colour, finish
+from ova.training.run_folder import Run
 
 SETS = {"training": "", "validation": "validation_"}
 MOST = 200  # epochs drawn; of longer runs every k-th, and the last

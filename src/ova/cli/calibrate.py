@@ -1,0 +1,121 @@
+"""`ova calibrate`: confidences that are as often right as they say, for predictions from anywhere."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from ova.posthoc.calibration import Calibration
+    from ova.predictions import Predictions
+
+WRITTEN = (".parquet", ".csv")
+
+
+def calibrate(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Predictions to calibrate.")],
+    fit: Annotated[
+        Path,
+        typer.Option(metavar="FILE", help="Predictions of the same model on held-out examples."),
+    ],
+    method: Annotated[
+        str | None,
+        typer.Option(
+            help="temperature, top, beta or isotonic. Without it: temperature where both files have "
+            "all probabilities of a softmax, else top."
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", help="Write the predictions with new confidences, .parquet or .csv."
+        ),
+    ] = None,
+    json: Annotated[
+        Path | None, typer.Option("--json", help="Write the fitted calibration, a small JSON file.")
+    ] = None,
+    one_vs_all: Annotated[
+        bool,
+        typer.Option("--one-vs-all", help="Probabilities are one per class and need not sum to 1."),
+    ] = False,
+) -> None:
+    """Fit a calibration on held-out predictions and apply it to others of the same model.
+
+    Files are those of `ova evaluate`: .parquet, .csv or .npz with `target` and either all
+    probabilities or `confidence` and `prediction`. Answers never change, only how sure they are.
+
+        ova calibrate test.csv --fit validation.csv
+
+        ova calibrate test.npz --fit validation.npz --method beta --out calibrated.parquet
+    """
+    from dataclasses import replace
+
+    from ova.errors import pick
+    from ova.files import write_json
+    from ova.posthoc.calibration import CALIBRATIONS, usual
+    from ova.predictions import Reading, read_any
+
+    check(file, fit, out)
+    if method is not None:
+        pick(CALIBRATIONS, method, "calibration")  # before any reading
+    held, said = (read_any(path, Reading(normalised=not one_vs_all)) for path in (fit, file))
+    if said.max_logit is None:  # both are read by what both have
+        held = replace(held, max_logit=None)
+    whole = held.probs is not None and said.probs is not None
+    fitted = CALIBRATIONS[method or usual(held.normalised, whole)].fit(held)
+    after = fitted.apply(said)
+    show(fitted, said, after)
+    if out is not None:
+        save(out, after)
+    if json is not None:
+        write_json(json, fitted.to_json())
+    for path in (out, json):
+        if path is not None:
+            typer.echo(f"wrote {path}")
+
+
+def check(file: Path, fit: Path, out: Path | None) -> None:
+    """Refuse what would measure a calibration on its own examples, or write over what is read."""
+    from ova.errors import BadInput
+
+    if fit.resolve() == file.resolve():
+        raise BadInput(f"{file} is also what --fit names; fit on other examples than you measure")
+    if out is not None and out.suffix.lower() not in WRITTEN:
+        raise BadInput(f"--out must end in {' or '.join(WRITTEN)}, not {out.name!r}")
+    if out is not None and out.resolve() in (file.resolve(), fit.resolve()):
+        raise BadInput(f"--out would write over {out}, which is read")
+
+
+def show(fitted: "Calibration", before: "Predictions", after: "Predictions") -> None:
+    """Print the fit and the calibration metrics before and after."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from ova.metrics import METRICS
+    from ova.metrics.evaluate import CALIBRATED
+
+    facts = {k: v for k, v in fitted.to_json().items() if k not in ("method", "n", "normalised")}
+    said = ", ".join(f"{k} {v:.6g}" for k, v in facts.items() if isinstance(v, float))
+    typer.echo(f"{fitted.method} on {fitted.n} held-out examples{': ' if said else ''}{said}")
+    table = Table("", "before", "after", box=None, header_style="bold")
+    table.add_row("accuracy", *[f"{before.correct.mean():.4f}"] * 2)
+    for name in CALIBRATED:
+        values = (METRICS[name](p) for p in (before, after))
+        table.add_row(name, *("" if v is None else f"{v:.4f}" for v in values))
+    Console(soft_wrap=True).print(table, highlight=False)
+
+
+def save(path: Path, p: "Predictions") -> None:
+    """Write the predictions: all columns as Parquet, the four that matter as CSV."""
+    from ova.files import write_beside
+    from ova.predictions import write
+
+    if path.suffix.lower() == ".parquet":
+        write(path, p)
+        return
+    import pyarrow as pa
+    from pyarrow import csv
+
+    names = ("id", "target", "prediction", "confidence")
+    with write_beside(path) as beside:
+        csv.write_csv(pa.table({name: getattr(p, name) for name in names}), beside)

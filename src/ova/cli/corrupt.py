@@ -1,0 +1,229 @@
+"""`ova corrupt`: make a corrupted copy of a data set or of a folder of images."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ova.cli import options
+
+if TYPE_CHECKING:
+    from ova.corruptions.record import How
+
+SMALL = 64  # pixels up to which the constants for 32 px images are the nearer ones
+
+
+def corrupt(
+    source: Annotated[
+        str | None,
+        typer.Argument(help="A data set (`ova list datasets`) or a folder of images."),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the result; with --preview, the picture.")
+    ] = None,
+    preview: Annotated[
+        Path | None,
+        typer.Option(metavar="IMAGE", help="Only draw all types and severities of one image."),
+    ] = None,
+    constants: Annotated[
+        str, typer.Option(help="cifar (32 px), imagenet (224 px), or auto: by the image size.")
+    ] = "auto",
+    types: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Types or subsets: all-19, paper-17, standard-15 (repeat, or separate by commas)."
+        ),
+    ] = None,
+    severities: Annotated[str, typer.Option(help="Severities, for example 1,3,5.")] = "1,2,3,4,5",
+    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+    data_dir: options.DataDir = None,
+) -> None:
+    """Make the -C version of a data set: up to 19 types of corruption at 5 severities.
+
+    A data set becomes one array per type with the severities stacked, and labels.npy, as CIFAR-10-C
+    is published. A folder becomes type/severity/path.png, as ImageNet-C is. The same command goes on
+    after an interruption. For example:
+
+        ova corrupt cifar100 --out CIFAR-100-C
+
+        ova corrupt photos/ --out photos-c --types fog,frost --severities 3
+
+        ova corrupt --preview cat.png
+    """
+    from ova.corruptions import find_textures
+    from ova.data.sources import places
+    from ova.errors import BadInput
+
+    # The same places in the same order as when corrupting on the fly, so that both agree.
+    frost = (place for place in places(data_dir) if (place / "frost").is_dir())
+    textures = find_textures(next(frost, None))
+    if preview is not None:
+        draw(preview, out, constants, seed, textures)
+        return
+    if source is None or out is None:
+        raise BadInput("name a SOURCE and an --out folder, or one image with --preview")
+    if out.is_file():
+        raise BadInput(f"--out {out} is a file; it must be a folder, or a name for a new one")
+    chosen, levels = chosen_types(types), chosen_severities(severities)
+
+    from ova.corruptions.record import How
+    from ova.data import DATASETS
+
+    def how(side: int) -> How:
+        return How(seed, chosen_constants(constants, side), levels, textures)
+
+    if source in DATASETS:
+        from_data_set(source, out, chosen, how, data_dir)
+    elif Path(source).is_dir():
+        from_folder(Path(source), out, chosen, how)
+    else:
+        raise BadInput(f"{source!r} is no folder and no data set. There is: {', '.join(DATASETS)}")
+
+
+def chosen_types(types: list[str] | None) -> list[str]:
+    """Names of types, with subsets spelt out, each once.
+
+    >>> chosen_types(["fog,snow", "fog"])
+    ['fog', 'snow']
+    """
+    from ova.corruptions import CORRUPTIONS, SUBSETS
+    from ova.errors import pick
+
+    table = {**{name: (name,) for name in CORRUPTIONS}, **SUBSETS}
+    names = [name.strip() for part in types or ["all-19"] for name in part.split(",")]
+    return list(dict.fromkeys(n for name in names for n in pick(table, name, "corruption")))
+
+
+def chosen_severities(text: str) -> tuple[int, ...]:
+    """Severities in ascending order, each once.
+
+    >>> chosen_severities("5,1")
+    (1, 5)
+    """
+    from ova.corruptions import SEVERITIES
+    from ova.errors import BadInput
+
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part in map(str, SEVERITIES) for part in parts):
+        raise BadInput(f"severities {text!r}; give some of 1,2,3,4,5, separated by commas")
+    return tuple(sorted({int(part) for part in parts}))
+
+
+def chosen_constants(name: str, side: int) -> str:
+    """The set of constants of that name, or the one for images with that shorter side.
+
+    >>> chosen_constants("auto", 32), chosen_constants("auto", 375)
+    ('cifar', 'imagenet')
+    """
+    from ova.corruptions.constants import CONSTANTS
+    from ova.errors import pick
+
+    if name == "auto":
+        return "cifar" if side <= SMALL else "imagenet"
+    pick({**CONSTANTS, "auto": None}, name, "set of constants")
+    return name
+
+
+def draw(image: Path, out: Path | None, constants: str, seed: int, textures: Any) -> None:
+    """Draw the contact sheet of one image."""
+    from PIL import Image
+
+    from ova.corruptions.sheet import contact_sheet
+    from ova.corruptions.table import check_images
+    from ova.corruptions.trees import read_rgb
+    from ova.errors import BadInput
+    from ova.files import write_beside
+
+    path = Path(f"{image.stem}-corruptions.png") if out is None else out
+    if path.suffix.lower() not in Image.registered_extensions():
+        raise BadInput(f"{path}: the picture needs a name that ends in .png (or .jpg, .webp ...)")
+    try:
+        pixels = read_rgb(image)
+    except Exception as error:  # a damaged file can raise nearly anything
+        raise BadInput(f"cannot read the image {image}: {error}") from error
+    check_images(pixels)
+    name = chosen_constants(constants, min(pixels.shape[1:3]))
+    sheet = contact_sheet(pixels[0], seed=seed, constants=name, textures=textures)
+    with write_beside(path) as beside:
+        sheet.save(beside, format=Image.registered_extensions()[path.suffix.lower()])
+    say(f"{path}: 19 corruptions x 5 severities, {name} constants, {textures.source} frost")
+
+
+def from_data_set(
+    source: str, out: Path, types: list[str], how: Any, data_dir: Path | None
+) -> None:
+    """Write the arrays of a data set's test images."""
+    from ova.corruptions.stacks import write_stacks
+    from ova.data import DATASETS
+    from ova.data.task import InMemory
+    from ova.errors import BadInput
+
+    task = DATASETS[source](data_dir)
+    test = task.evaluations["test"]() if len(task.shape) == 3 and task.shape[0] == 3 else None
+    if not isinstance(test, InMemory):
+        raise BadInput(f"{source} has no small colour images in memory; name a folder of images")
+    images = test.x.permute(0, 2, 3, 1).contiguous().numpy()
+    settings = how(min(images.shape[1:3]))
+    done = write_stacks(images, test.y.numpy(), source, out, types, settings)
+    follow(done, len(images) * len(settings.severities) * len(types))
+    say(f"{out}: {len(types)} types of {len(images)} images at {describe(settings)}")
+
+
+def from_folder(root: Path, out: Path, types: list[str], how: Any) -> None:
+    """Write the tree of a folder's images, and say which could not be used."""
+    from ova.corruptions.trees import survey, write_tree
+    from ova.errors import BadInput
+
+    if out.resolve().is_relative_to(root.resolve()):
+        raise BadInput(f"--out {out} is inside {root}; its images would be corrupted again")
+    found = survey(root)
+    for name, why in found.problems.items():
+        say(f"skipped {name}: {why}")
+    if found.converted:
+        say(f"note: {found.converted} images are grey, transparent or not RGB; they become RGB")
+    sides = sorted(min(picture.size) for picture in found.pictures)
+    settings = how(sides[len(sides) // 2])
+    done = write_tree(found, root.resolve().name, out, types, settings)
+    follow(done, len(found.pictures) * len(settings.severities) * len(types))
+    skipped = f"; {len(found.problems)} files skipped" if found.problems else ""
+    say(
+        f"{out}: {len(types)} types of {len(found.pictures)} images at {describe(settings)}{skipped}"
+    )
+
+
+def describe(how: "How") -> str:
+    """The settings in a few words."""
+    levels = ", ".join(map(str, how.severities))
+    return (
+        f"severities {levels}; {how.constants} constants, seed {how.seed}, "
+        f"{how.textures.source} frost textures"
+    )
+
+
+def follow(done: Iterable[tuple[str, int]], total: int) -> None:
+    """Show a bar while images are made."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn("{task.description:<18}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task("corrupting", total=total)
+        for name, count in done:
+            bar.update(task, description=name, advance=count)
+
+
+def say(text: str) -> None:
+    """One line for the user; names of files may hold brackets, so no markup."""
+    typer.echo(text)

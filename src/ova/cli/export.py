@@ -1,0 +1,27 @@
+"""`ova export`: a trained model for other programs."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def export(
+    model: Annotated[Path, typer.Argument(help="Folder that `ova train` wrote.")],
+    onnx: Annotated[Path, typer.Option(help="The ONNX file to write.")] = Path("model.onnx"),
+) -> None:
+    """Write an ONNX file with probabilities, the threshold's decision and the confidence inside.
+
+    Its outputs are `probs` (one per class, uncalibrated; one-vs-all, they do not sum to one),
+    `label` (the number of the class, or -1 for none of the above) and `confidence` (calibrated, as
+    `ova predict` prints it). It is kept only if onnxruntime and PyTorch agree to
+    1e-5. Classes, preparation and threshold are in its metadata.
+
+        ova export model/ --onnx model.onnx
+    """
+    from ova.modelfolder.export import export as write
+    from ova.modelfolder.folder import load
+
+    difference = write(load(model), onnx)
+    size = onnx.stat().st_size / 1e6
+    typer.echo(f"{onnx}: {size:.1f} MB; agrees with PyTorch to {difference:.1g}")

@@ -1,0 +1,109 @@
+"""How a run looks while it runs: a live bar on a terminal, plain lines elsewhere."""
+
+import time
+from collections.abc import Iterable
+from typing import Protocol
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+from ova.training.loop import Progress as Step
+from ova.training.stages import Event, Stage
+
+QUIET = 10.0  # seconds between plain lines
+
+
+class Watcher(Protocol):
+    """Somebody who is told what happens."""
+
+    def see(self, event: Event) -> None:
+        """Take note of one event."""
+        ...
+
+
+def watch(events: Iterable[Event], watcher: Watcher) -> None:
+    """Carry out a run while somebody watches."""
+    for event in events:
+        watcher.see(event)
+
+
+def numbers(step: Step, examples_per_second: float) -> str:
+    """Loss, accuracy and speed of the epoch under way."""
+    seen = max(float(step.tally.seen), 1.0)
+    loss, accuracy = float(step.tally.loss) / seen, float(step.tally.hits) / seen
+    return f"loss {loss:.4f}  accuracy {accuracy:.4f}  {examples_per_second:,.0f}/s"
+
+
+class Speed:
+    """Examples per second since the first step that was seen."""
+
+    def __init__(self) -> None:
+        self.began, self.epoch, self.examples, self.total = 0.0, 0, 0, 0
+
+    def of(self, step: Step) -> float:
+        """The mean speed so far, validation included: what the time left depends on."""
+        now = time.perf_counter()
+        if not self.began:
+            self.began = now
+        else:
+            self.total += step.examples - (self.examples if step.epoch == self.epoch else 0)
+        self.epoch, self.examples = step.epoch, step.examples
+        return self.total / max(now - self.began, 1e-9)
+
+
+class Bar:
+    """A live bar for a terminal."""
+
+    def __init__(self, progress: Progress, task: TaskID) -> None:
+        self.progress, self.task, self.speed, self.drawn = progress, task, Speed(), 0.0
+
+    def see(self, event: Event) -> None:
+        """Redraw, at most ten times a second: reading a loss makes the device wait."""
+        if isinstance(event, Stage):
+            detail = f"{event.name} {event.number}/{event.count}" if event.count else event.name
+            share = {"completed": event.number, "total": event.count} if event.count else {}
+            self.progress.update(self.task, detail=detail, refresh=True, **share)  # type: ignore[arg-type]
+            return
+        speed = self.speed.of(event)
+        if time.perf_counter() - self.drawn > 0.1 or event.row:
+            self.drawn = time.perf_counter()
+            detail = f"epoch {event.epoch}  {numbers(event, speed)}"
+            self.progress.update(self.task, completed=event.step, total=event.steps, detail=detail)
+
+
+class Lines:
+    """Plain lines for a log: the start, one every ten seconds, and the end of each stage."""
+
+    def __init__(self, name: str, console: Console) -> None:
+        self.name, self.console, self.speed, self.said = name, console, Speed(), 0.0
+
+    def see(self, event: Event) -> None:
+        """Say what happens, seldom enough to read."""
+        now = time.perf_counter()
+        if isinstance(event, Stage):
+            if now - self.said > QUIET or not event.count or event.number == event.count:
+                self.say(
+                    f"{event.name} {event.number}/{event.count}" if event.count else event.name
+                )
+            return
+        speed = self.speed.of(event)
+        if now - self.said > QUIET or (event.row and event.step == event.steps):
+            self.say(
+                f"step {event.step}/{event.steps}  epoch {event.epoch}  {numbers(event, speed)}"
+            )
+
+    def say(self, text: str) -> None:
+        """Print one line."""
+        self.said = time.perf_counter()
+        self.console.print(f"{self.name}: {text}", highlight=False, markup=False, soft_wrap=True)
+
+
+def bars(console: Console) -> Progress:
+    """The columns of the live bar: name, bar, what happens, time left."""
+    return Progress(
+        TextColumn("{task.description}", style="bold"),
+        BarColumn(bar_width=24),
+        TextColumn("{task.fields[detail]}"),
+        TimeRemainingColumn(compact=True, elapsed_when_finished=True),
+        console=console,
+    )

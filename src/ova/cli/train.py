@@ -1,0 +1,139 @@
+"""`ova train`: a classifier from the user's own data."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def train(
+    data: Annotated[
+        Path,
+        typer.Argument(
+            help="A folder of class folders with images, or a CSV, TSV or Parquet file."
+        ),
+    ],
+    text: Annotated[
+        str, typer.Option(help="Column of texts; without it all columns are numbers or words.")
+    ] = "",
+    label: Annotated[str, typer.Option(help="Column of labels ('label' if not named).")] = "",
+    none: Annotated[
+        str, typer.Option(help="Label of rows that are examples of none of the classes.")
+    ] = "",
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder of the model.")] = Path("model"),
+    formulation: Annotated[
+        str, typer.Option(help="A name from `ova list formulations`; empty: our choice.")
+    ] = "",
+    accuracy: Annotated[
+        float | None, typer.Option(help="Accuracy to promise for what is answered, e.g. 0.95.")
+    ] = None,
+    coverage: Annotated[
+        float | None, typer.Option(help="Share of inputs to answer, to promise, e.g. 0.9.")
+    ] = None,
+    leak: Annotated[
+        float | None,
+        typer.Option(
+            help="Share of inputs of no class that is answered at most, to promise, e.g. 0.05; "
+            "needs --outside or --none."
+        ),
+    ] = None,
+    confidence: Annotated[float, typer.Option(help="Confidence of the promise.")] = 0.95,
+    test: Annotated[
+        Path | None,
+        typer.Option(
+            help="Data to report on; labels that DATA has not count as none of the above."
+        ),
+    ] = None,
+    outside: Annotated[
+        Path | None,
+        typer.Option(
+            help="Examples of none of the classes, to report on; half of them for --leak."
+        ),
+    ] = None,
+    model: Annotated[str, typer.Option(help="A name from `ova list models`.")] = "",
+    encoder: Annotated[
+        Path | None, typer.Option(help="Folder of a transformers encoder (safetensors).")
+    ] = None,
+    frozen: Annotated[bool, typer.Option(help="Leave the encoder's weights as they are.")] = False,
+    drop: Annotated[
+        list[str] | None, typer.Option(help="Column of a table to leave out (repeat).")
+    ] = None,
+    skip_bad: Annotated[
+        bool, typer.Option(help="Leave out rows that cannot be used instead of stopping.")
+    ] = False,
+    mirror: Annotated[bool, typer.Option(help="Mirror images at random while training.")] = False,
+    seed: Annotated[int, typer.Option(min=0, help="Decides the split and the weights.")] = 0,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="Field of the recipe, e.g. epochs=5.")
+    ] = None,
+    accelerator: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
+) -> None:
+    """Train a classifier that can say "none of the above" on your images, texts or table.
+
+    Some rows are held out: to stop early, to fit threshold and confidence, to report. The model,
+    its promise and report.html are written to OUT; an interrupted training goes on with the same command.
+
+        ova train photos/
+
+        ova train mails.csv --text body --label folder
+
+        ova train measurements.csv --label species --accuracy 0.95
+
+        ova train mails.csv --text body --label folder --none other
+    """
+    from rich.console import Console
+
+    from ova.cli.progress import Bar, Lines, bars, watch
+    from ova.modelfolder.folder import load
+    from ova.modelfolder.promise import Wanted, outcomes
+    from ova.modelfolder.train import REPORT, RUN
+    from ova.modelfolder.train import train as carry_out
+    from ova.training.engine import Machine, launch
+    from ova.userdata.gather import Wish, gather
+
+    console = Console()
+    wish = Wish(
+        data=data,
+        text=text,
+        label=label,
+        none=none,
+        formulation=formulation,
+        model=model,
+        encoder=encoder,
+        frozen=frozen,
+        test=test,
+        outside=outside,
+        drop=tuple(drop or ()),
+        skip_bad=skip_bad,
+        mirror=mirror,
+        seed=seed,
+        settings=tuple(settings or ()),
+    )
+    gathered = gather(wish)
+    task, wanted = gathered.task, Wanted(accuracy, coverage, confidence, leak)
+    sizes = [f"{len(task.train)} to train", f"{len(task.validation)} to stop early"]
+    sizes += [f"{len(make())} {name}" for name, make in task.evaluations.items()]
+    console.print(
+        f"{gathered.kind}: {len(task.classes)} classes; {', '.join(sizes)}", soft_wrap=True
+    )
+    for note in gathered.notes:
+        console.print(f"note: {note}", style="yellow", markup=False, soft_wrap=True)
+    machine = Machine(accelerator=accelerator)
+    fabric = launch(machine, gathered.recipe.precision)
+    events = carry_out(fabric, gathered, out, machine, wanted)
+    if console.is_terminal:
+        with bars(console) as progress:
+            watch(events, Bar(progress, progress.add_task(str(out), total=None, detail="")))
+    else:
+        watch(events, Lines(str(out), console))
+    trained = load(out)
+    threshold = trained.shown
+    style = None if threshold.promised else "red"
+    console.print(str(threshold), style=style, markup=False, soft_wrap=True)
+    for line in outcomes(out / RUN, task.evaluations, trained.threshold, seed):
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+    if trained.calibration is None:
+        said = f"the confidences are uncalibrated: {trained.why_not}"
+        console.print(said, markup=False, soft_wrap=True)
+    console.print(f"report: {out / REPORT}", highlight=False, soft_wrap=True)
+    console.print(f"next: ova predict {out} INPUT", highlight=False, soft_wrap=True)

@@ -1,0 +1,248 @@
+"""From predictions to measurements and curves: every metric of every set in one pass."""
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict
+from typing import Any, Protocol
+
+import numpy as np
+
+from ova.errors import BadInput
+from ova.files import Row
+from ova.metrics import DETECTION, METRICS, Draws, Interval
+from ova.metrics.calibration import BINS, Reliability, reliability
+from ova.metrics.ranking import Ranking, precision_recall, rank, roc
+from ova.metrics.resampling import bootstrap_all, bootstrap_ranking
+from ova.metrics.selective import accuracy_confidence, certainty, histogram, risk_coverage
+from ova.metrics.shift import Table, boxes, mean_over_shift
+from ova.metrics.thresholds200 import aupr_200, auroc_200
+from ova.predictions import Predictions, SetName
+from ova.predictions.columns import Array
+from ova.predictions.sets import TEST
+from ova.scores import SCORES
+
+Sets = Mapping[str, Predictions | Callable[[], Predictions]]
+POINTS = 500  # of a curve in the report; the numbers are read off all of them
+DIGITS = 6
+# What a calibration after training can change; the rest is of the answers or of all K probabilities.
+CALIBRATED = ("confidence", "ece", "ece_equal_mass", "mce", "rms_calibration_error")
+
+
+class Calibration(Protocol):
+    """A calibration that was fitted on other predictions of the same model."""
+
+    @property
+    def method(self) -> str:
+        """Its name."""
+
+    def apply(self, p: Predictions) -> Predictions:
+        """The same answers with calibrated confidences."""
+        ...
+
+
+def evaluate(
+    sets: Sets, draws: Draws | None = None, calibration: Calibration | None = None
+) -> tuple[list[Row], list[Row]]:
+    """Measurements and curves of sets named `test`, `shift/<type>/<severity>`, `ood/<name>`, ...
+
+    A set may be a function that makes it; then `test` and one other are in memory at a time. With
+    `draws` each measurement has a bootstrap interval `low`, `high`. With a calibration, `test` and
+    the shifted sets have rows after it too, with its method under the key `calibration`.
+
+    >>> said = Predictions.from_probs([[0.9, 0.1], [0.4, 0.6]], [0, 0], normalised=True)
+    >>> rows, curves = evaluate({"test": said})
+    >>> rows[0]
+    {'dataset': 'test', 'metric': 'accuracy', 'value': 0.5, 'n': 2}
+    """
+    names = sorted(map(SetName, sets), key=lambda name: name.place)
+    if any(name.outside for name in names) and "test" not in sets:
+        raise BadInput("OOD sets are compared with the set `test`, which is missing")
+    rows: list[Row] = []
+    after: list[Row] = []
+    curves: list[Row] = []
+    pooled: dict[int, Reliability] = {}
+    test = _made(sets, TEST) if "test" in sets else None
+    for name in names:
+        p = test if name == "test" and test is not None else _made(sets, name)
+        rows += measurements(name, p, draws)
+        if calibration is not None and name.calibrated:
+            after += calibrated(name, calibration.apply(p))
+        if name.outside and test is not None:
+            rows += detections(name, test, p, draws)
+            curves += outside_curves(name, test, p)
+        elif name.shifted:
+            _pool(pooled, name.severity, reliability(p))
+        else:
+            curves += inside_curves(name, p)
+        del p  # before the next is made
+    curves += [_reliability(SetName.shift("*", s), c) for s, c in sorted(pooled.items())]
+    rows += aggregates(rows)
+    if calibration is not None:
+        rows += [r | {"calibration": calibration.method} for r in after + aggregates(after)]
+    return rows, curves
+
+
+def measurements(name: SetName, p: Predictions, draws: Draws | None = None) -> list[Row]:
+    """One row per metric; for sets outside the classes only those that mean something there."""
+    wanted = {m: e for m, e in METRICS.items() if e.outside or not name.outside}
+    if draws is None:
+        found: dict[str, Row] = {metric: {"value": entry(p)} for metric, entry in wanted.items()}
+    else:
+        intervals = bootstrap_all(wanted, p, draws=draws)
+        found = {metric: _interval(interval, draws) for metric, interval in intervals.items()}
+    return [_row(name, m, len(p), wanted[m].parameters, values) for m, values in found.items()]
+
+
+def calibrated(name: str, p: Predictions) -> list[Row]:
+    """What of a set's measurements a calibration changes, of calibrated predictions."""
+    entries = ((metric, METRICS[metric]) for metric in CALIBRATED)
+    return [_row(name, m, len(p), entry.parameters, {"value": entry(p)}) for m, entry in entries]
+
+
+def detections(
+    name: str, inside: Predictions, outside: Predictions, draws: Draws | None = None
+) -> list[Row]:
+    """Every detection metric for every score that both sets have, and AUC on 200 thresholds."""
+    n = len(inside) + len(outside)
+    rows: list[Row] = []
+    for score, of in SCORES.items():
+        a, b = of(inside), of(outside)
+        if a is None or b is None:
+            continue
+        if draws is None:
+            r = rank(a, b)
+            found: dict[str, Row] = {m: {"value": entry(r)} for m, entry in DETECTION.items()}
+        else:
+            intervals = bootstrap_ranking(DETECTION, inside, outside, of, draws)
+            found = {metric: _interval(interval, draws) for metric, interval in intervals.items()}
+        for metric, values in found.items():
+            parameters = {"score": score, **DETECTION[metric].parameters}
+            rows.append(_row(name, metric, n, parameters, values))
+    for metric, measure in {"auroc_200": auroc_200, "aupr_outside_200": aupr_200}.items():
+        value = {"value": measure(inside.confidence, outside.confidence)}
+        rows.append(_row(name, metric, n, {"score": "max_p", "thresholds": 200}, value))
+    return rows
+
+
+def aggregates(rows: list[Row]) -> list[Row]:
+    """Per metric a box over types for each severity, then the mean of the means."""
+    found = []
+    for metric, entry in METRICS.items():
+        mine = [r for r in rows if r["metric"] == metric and SetName(r["dataset"]).shifted]
+        at = [SetName(r["dataset"]) for r in mine]
+        table: Table = {
+            (s.type, s.severity): r["value"]
+            for s, r in zip(at, mine, strict=True)
+            if r["value"] is not None
+        }
+        if not table or len(table) < len(mine):
+            continue  # a mean over what happens to be defined would compare unlike things
+        for severity, box in boxes(table).items():
+            n = sum(r["n"] for s, r in zip(at, mine, strict=True) if s.severity == severity)
+            spread = asdict(box)
+            value = {"value": spread.pop("mean")}
+            found.append(
+                _row(SetName.shift("*", severity), metric, n, entry.parameters, value) | spread
+            )
+        means = {"value": mean_over_shift(table)}
+        total = sum(r["n"] for r in mine)
+        found.append(_row("shift", metric, total, entry.parameters, means))
+    return found
+
+
+def inside_curves(name: str, p: Predictions) -> Iterator[Row]:
+    """Reliability, accuracy against confidence and risk against coverage of one set."""
+    yield _reliability(name, reliability(p))
+    yield _accuracy_confidence(name, p, None)
+    if name == "test":
+        yield _risk_coverage(name, certainty(p))
+
+
+def outside_curves(name: SetName, test: Predictions, p: Predictions) -> Iterator[Row]:
+    """What mixing in a set of none of the classes does, and how well it is told apart."""
+    mixed = name.with_test
+    yield _accuracy_confidence(mixed, test, p)
+    yield _risk_coverage(mixed, certainty(test, p))
+    yield _curve(mixed, "histogram", vars(histogram(test, p)))
+    for score, of in SCORES.items():
+        a, b = of(test), of(p)
+        if a is not None and b is not None:
+            r = rank(a, b)
+            fpr, tpr = _thinned(*roc(r))
+            yield _curve(name, "roc", {"fpr": fpr, "tpr": tpr}, score=score)
+            recall, precision = _thinned(*precision_recall(r))
+            columns = {"recall": recall, "precision": precision}
+            yield _curve(name, "precision_recall", columns, score=score, positive="inside")
+
+
+def _made(sets: Sets, name: SetName) -> Predictions:
+    if name.kind == "shift" and not name.shifted:
+        raise BadInput(f"a shifted set is called shift/<type>/<severity>, not {str(name)!r}")
+    made = sets[name]
+    p = made if isinstance(made, Predictions) else made()
+    if not len(p):
+        raise BadInput(f"the set {name} is empty: there is nothing to measure")
+    strange = p.target < 0
+    if not name.outside and strange.any():
+        row = int(p.id[strange.argmax()])
+        raise BadInput(f"{name}, row {row}: target -1 (none of the classes) belongs in an OOD set")
+    if name.outside and not strange.all():
+        row = int(p.id[strange.argmin()])
+        raise BadInput(
+            f"{name}, row {row}: an OOD example has target -1, not {p.target[p.id == row][0]}"
+        )
+    return p
+
+
+def _pool(pooled: dict[int, Reliability], severity: int, curve: Reliability) -> None:
+    pooled[severity] = pooled[severity] + curve if severity in pooled else curve
+
+
+def _interval(interval: Interval | None, draws: Draws) -> Row:
+    return {"value": None} if interval is None else asdict(interval) | {"draws": draws.count}
+
+
+def _row(dataset: str, metric: str, n: int, parameters: Mapping[str, Any], found: Row) -> Row:
+    row: Row = {"dataset": dataset, "metric": metric, "value": found["value"], "n": n}
+    row |= {k: v for k, v in found.items() if k != "value"} | dict(parameters)
+    for key in ("value", "low", "high"):
+        if row.get(key) is not None and not math.isfinite(row[key]):
+            row |= {key: None, "why": "infinite: a target has probability 0"}
+    return row
+
+
+def _curve(dataset: str, name: str, columns: Mapping[str, Array], **parameters: Any) -> Row:
+    lists = {k: [_rounded(x) for x in np.asarray(v).tolist()] for k, v in columns.items()}
+    return {"dataset": dataset, "curve": name, "columns": lists} | parameters
+
+
+def _rounded(x: float) -> float | None:
+    if isinstance(x, int):
+        return x
+    return float(f"{x:.{DIGITS}g}") if math.isfinite(x) else None
+
+
+def _reliability(name: str, c: Reliability) -> Row:
+    columns = {k: getattr(c, k) for k in ("lower", "upper", "count", "confidence", "accuracy")}
+    return _curve(name, "reliability", columns, bins=BINS, rule="equal-width")
+
+
+def _accuracy_confidence(name: str, inside: Predictions, outside: Predictions | None) -> Row:
+    c = accuracy_confidence(inside, outside)
+    columns = {k: getattr(c, k) for k in ("threshold", "kept", "accuracy", "answered")}
+    return _curve(name, "accuracy_confidence", columns)
+
+
+def _risk_coverage(name: str, r: Ranking) -> Row:
+    coverage, risk = _thinned(*risk_coverage(r))
+    return _curve(name, "risk_coverage", {"coverage": coverage, "risk": risk})
+
+
+def _thinned(x: Array, y: Array) -> tuple[Array, Array]:
+    """At most POINTS of the points, evenly along the path, with both ends."""
+    if len(x) <= POINTS:
+        return x, y
+    path = np.concatenate([[0], np.cumsum(np.abs(np.diff(x)) + np.abs(np.diff(y)))])
+    at = np.searchsorted(path, np.linspace(0, path[-1], POINTS))
+    at = np.unique(np.clip(np.append(at, [0, len(x) - 1]), 0, len(x) - 1))
+    return x[at], y[at]

@@ -1,0 +1,96 @@
+"""How sure a model says it is: calibrated confidences, and the threshold on their scale."""
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ova.errors import BadInput
+from ova.nn.formulations import Formulation
+from ova.posthoc.calibration import CALIBRATIONS, Top, from_json, usual
+from ova.posthoc.calibration.scores import LOGIT, MAX_LOGIT
+from ova.posthoc.threshold import Threshold
+from ova.predictions import Predictions
+
+FARTHEST = 1e5  # logits beyond this are not looked for
+
+
+def fitted(rows: Predictions) -> dict[str, Any]:
+    """The calibration of held-out rows as JSON, or the reason why there is none.
+
+    Only one that keeps the order will do: then the same inputs are above the threshold before and
+    after it, so that it may be fitted on the very rows that the promise rests on.
+    """
+    method = usual(rows.normalised, matrix=False)
+    try:
+        return CALIBRATIONS[method].fit(rows).to_json()
+    except BadInput as error:  # few rows, or no error among them, are no reason to lose a model
+        return {"method": method, "why_not": str(error)}
+
+
+def read(path: Path, form: Formulation) -> Top | str:
+    """The calibration in a model folder, or the reason why there is none."""
+    try:
+        row = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise BadInput(f"{path} is damaged: {error}") from None
+    if isinstance(row, dict) and "why_not" in row:
+        return str(row["why_not"])
+    found, score = from_json(row), LOGIT if form.normalised else MAX_LOGIT
+    if not isinstance(found, Top) or found.score != score:
+        raise BadInput(f"{path}: a model is calibrated by 'top' of its {score!r}, not by {row}")
+    return found
+
+
+def score_of(form: Formulation, z: Tensor, k: Tensor) -> Tensor:
+    """The score s of class k of each row: its logit; for softmax log(p_k / (1 - p_k)), exactly.
+
+    >>> from ova.nn.formulations import FORMULATIONS
+    >>> score_of(FORMULATIONS["softmax"], torch.tensor([[100.0, 0.0, 0.0]]), torch.tensor([0]))
+    tensor([99.3069])
+    """
+    place = k[..., None]
+    own = z.gather(-1, place)[..., 0]
+    if not form.normalised:
+        return own
+    return own - z.scatter(-1, place, -math.inf).logsumexp(-1)
+
+
+def confidence_of(calibration: Top | None, form: Formulation, z: Tensor, k: Tensor) -> Tensor:
+    """sigmoid(a s + b) of class k of each row, or p_k where nothing was calibrated.
+
+    The map is of the top answer. For another class it is the confidence that a top answer with its
+    score would have, so that the two can be compared.
+    """
+    if calibration is None:
+        return form.probs(z).gather(-1, k[..., None])[..., 0]
+    return torch.sigmoid(calibration.a * score_of(form, z, k) + calibration.b)
+
+
+def on_scale(threshold: Threshold, calibration: Top | None, form: Formulation) -> Threshold:
+    """The same threshold and promise, its value on the scale of the calibrated confidences."""
+    if calibration is None or not math.isfinite(threshold.value):
+        return threshold
+    s = logit_of(form, threshold.value)
+    value = torch.tensor(calibration.a * s + calibration.b, dtype=torch.float64).sigmoid()
+    return replace(threshold, value=float(value))
+
+
+def logit_of(form: Formulation, p: float) -> float:
+    """The score at which a top answer has the probability p; found by halving, for any link.
+
+    >>> from ova.nn.formulations import FORMULATIONS
+    >>> round(logit_of(FORMULATIONS["ova"], 0.75), 6)  # log 3
+    1.098612
+    """
+    if form.normalised:
+        return math.log(p / (1 - p)) if 0 < p < 1 else math.copysign(FARTHEST, p - 0.5)
+    low, high = -FARTHEST, FARTHEST
+    while (middle := (low + high) / 2) not in (low, high):
+        here = float(form.probs(torch.tensor([[middle]], dtype=torch.float64)))
+        low, high = (middle, high) if here < p else (low, middle)
+    return high

@@ -1,0 +1,171 @@
+"""The model folder: JSON and safetensors only, with a hash for every part, checked when it is read."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ova.errors import BadInput, pick
+from ova.files import sha256, write_json, write_text
+from ova.modelfolder import confidence
+from ova.models import model as model_called
+from ova.models.pretrained import FROZEN, empty_encoder, is_folder, read_config
+from ova.nn.formulations import FORMULATIONS, Formulation
+from ova.posthoc.calibration import Top
+from ova.posthoc.threshold import Threshold
+from ova.training import checkpoint
+from ova.training.classifier import Classifier, assemble
+from ova.userdata.gather import Gathered
+from ova.userdata.kinds import preparation
+from ova.userdata.preparation import Preparation
+from ova.userdata.texts import TOKENIZER, Tokens
+
+FORMAT, VERSION = "ova model", 1
+MODEL, WEIGHTS, MANIFEST = "model.json", "weights.safetensors", "manifest.json"
+CALIBRATION = "calibration.json"
+
+
+@dataclass(frozen=True)
+class Model:
+    """A trained classifier with all that belongs to it."""
+
+    kind: str
+    classes: tuple[str, ...]
+    net: Classifier
+    form: Formulation
+    preparation: Preparation
+    threshold: Threshold  # of the uncalibrated confidence, which decides
+    calibration: Top | None
+    why_not: str  # why it is not calibrated
+    facts: Mapping[str, Any]
+
+    @property
+    def shown(self) -> Threshold:
+        """The threshold on the scale of the calibrated confidences."""
+        return confidence.on_scale(self.threshold, self.calibration, self.form)
+
+    @torch.inference_mode()
+    def logits(self, x: Tensor) -> Tensor:
+        """The logits of encoded inputs."""
+        z: Tensor = self.net(self.preparation.prepare(x))
+        return z.float()
+
+
+def save(
+    folder: Path,
+    gathered: Gathered,
+    threshold: Threshold,
+    calibration: Mapping[str, Any],
+    manifest: Any,
+) -> None:
+    """Write all parts beside the weights, last `model.json`, which names the hashes of all.
+
+    A folder is whole or no model.
+    """
+    recipe, prepared = gathered.recipe, gathered.preparation
+    (folder / MODEL).unlink(missing_ok=True)
+    write_json(folder / MANIFEST, manifest)
+    write_json(folder / CALIBRATION, calibration)
+    parts = [WEIGHTS, MANIFEST, CALIBRATION]
+    if isinstance(prepared, Tokens):
+        write_text(folder / TOKENIZER, prepared.tokenizer.to_str(pretty=False))
+        parts.append(TOKENIZER)
+    encoder = is_folder(recipe.model)
+    content = {
+        "format": FORMAT,
+        "version": VERSION,
+        "kind": gathered.kind,
+        "classes": list(gathered.task.classes),
+        "formulation": recipe.formulation,
+        "model": "encoder" if encoder else recipe.model,
+        "encoder": read_config(Path(recipe.model.partition(":")[2])) if encoder else None,
+        "frozen": recipe.model.startswith(FROZEN),
+        "shape": list(gathered.task.shape),
+        "preparation": prepared.to_json(),
+        "threshold": threshold.to_json(),
+        "parts": {name: sha256(folder / name) for name in parts},
+    }
+    write_json(folder / MODEL, {**content, "sha256": digest(content)})
+
+
+def digest(content: Mapping[str, Any]) -> str:
+    """The SHA-256 of JSON content, whatever its layout."""
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def untouched(folder: Path) -> None:
+    """Refuse weights that are not those of which `model.json` has the hash, where there is one."""
+    try:
+        wanted = json.loads((folder / MODEL).read_text("utf-8"))["parts"][WEIGHTS]
+    except (OSError, ValueError, KeyError, TypeError):
+        return  # nothing is said about them
+    if (found := sha256(folder / WEIGHTS)) != wanted:
+        raise BadInput(
+            f"{folder / WEIGHTS} was changed after training: its SHA-256 is {found}, {MODEL} says "
+            f"{wanted}; move {folder} away to train again"
+        )
+
+
+def facts_of(folder: Path) -> dict[str, Any]:
+    """`model.json`, checked together with all parts that it names."""
+    path = folder / MODEL
+    try:
+        content = json.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        raise BadInput(f"{folder} is not a model: there is no {MODEL} in it") from None
+    except (OSError, ValueError) as error:
+        raise BadInput(f"{path} is damaged: {error}") from None
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise BadInput(f"{path} was not written by `ova train`")
+    if content.get("version") != VERSION:
+        raise BadInput(f"{path} has version {content.get('version')}; this ova reads {VERSION}")
+    said = content.pop("sha256", None)
+    if said != digest(content):
+        raise BadInput(
+            f"{path} was changed after training: its SHA-256 is {digest(content)}, it says {said}. "
+            "Train again, or put the original back; --threshold of `ova predict` needs no edit"
+        )
+    for name, wanted in dict(content["parts"]).items():
+        if name not in (WEIGHTS, MANIFEST, TOKENIZER, CALIBRATION):
+            raise BadInput(f"{path} names a part that no model has: {name!r}")
+        if not (folder / name).is_file():
+            raise BadInput(f"{folder}: {name} is missing")
+        if (found := sha256(folder / name)) != wanted:
+            raise BadInput(
+                f"{folder / name} was changed after training: its SHA-256 is {found}, "
+                f"{MODEL} says {wanted}"
+            )
+    return content
+
+
+def load(folder: Path) -> Model:
+    """The model in a folder; nothing in it can run code."""
+    facts = facts_of(folder)
+    try:
+        classes, shape = tuple(facts["classes"]), tuple(facts["shape"])
+        form = pick(FORMULATIONS, facts["formulation"], "formulation")
+        torch.manual_seed(0)
+        if facts["encoder"] is not None:
+            backbone = empty_encoder(facts["encoder"], facts["frozen"])
+        elif is_folder(facts["model"]):
+            raise BadInput(f"{folder / MODEL} names a model outside the folder: {facts['model']!r}")
+        else:
+            backbone = model_called(facts["model"])(shape, 0.0)
+        net = assemble(backbone, facts["formulation"], len(classes), images=len(shape) == 3)
+        prepared = preparation(facts["kind"], facts["preparation"], folder)
+        threshold = Threshold.from_json(facts["threshold"])
+        calibration: Top | str = "an earlier version of ova trained the model"
+        if CALIBRATION in facts["parts"]:
+            calibration = confidence.read(folder / CALIBRATION, form)
+    except (KeyError, TypeError) as error:
+        raise BadInput(f"{folder / MODEL} is incomplete: {error!r}") from None
+    checkpoint.restore(net, checkpoint.load(folder / WEIGHTS)[0], folder / WEIGHTS)
+    found, why_not = (None, calibration) if isinstance(calibration, str) else (calibration, "")
+    return Model(
+        facts["kind"], classes, net.eval(), form, prepared, threshold, found, why_not, facts
+    )

@@ -1,0 +1,145 @@
+"""What a model of the user's own data promises: chosen on some rows, fitted on others, shown on the rest."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from ova.data.task import NONE, Task
+from ova.errors import BadInput
+from ova.posthoc.certificates import Floats, accuracy_values, coverage_value
+from ova.posthoc.threshold import Promise, Threshold, check_promise, fit_threshold, scored
+from ova.predictions import Predictions, SetName, read
+from ova.training.run_folder import predictions_path
+from ova.userdata.gather import OUTSIDE
+
+TARGETS = (0.99, 0.98, 0.95, 0.9, 0.8)  # accuracies that are tried when the user asks for none
+WORTH = 0.5  # share of the inputs that should be answered
+COVERAGE = 0.95  # promised besides an accuracy that is easy, and alone when none can be
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the user wants promised."""
+
+    accuracy: float | None = None
+    coverage: float | None = None
+    confidence: float = 0.95
+    leak: float | None = None
+
+    @property
+    def said(self) -> bool:
+        """Whether the user asked for anything."""
+        return any(part is not None for part in (self.accuracy, self.coverage, self.leak))
+
+
+def check(wanted: Wanted, task: Task) -> None:
+    """Refuse, before any training, what can never be promised."""
+    promise = Promise(wanted.accuracy, wanted.coverage, wanted.leak, wanted.confidence)
+    check_promise(promise, outside=())
+    none = bool((task.evaluations["calibration"]().y == NONE).any())
+    if wanted.leak is not None and not none and OUTSIDE not in task.evaluations:
+        raise BadInput(
+            "--leak limits how many inputs of none of the classes are answered, so it needs "
+            "examples of them: --outside DATA, or rows with a label that --none names"
+        )
+
+
+def promised(run: Path, wanted: Wanted, seed: int) -> Threshold:
+    """The threshold of a finished run.
+
+    A leak rests on the calibration rows of no class and on one half of the outside examples.
+    """
+    seen, rows = (
+        read(predictions_path(run, name), probs=False) for name in ("validation", "calibration")
+    )
+    outside = rows.confidence[rows.target == NONE]
+    path = predictions_path(run, OUTSIDE)
+    if wanted.leak is not None and path.exists():
+        said = read(path, probs=False)
+        outside = np.concatenate([outside, said.confidence[half(len(said), seed)]])
+    return choose(seen, rows, wanted, outside.astype(np.float64) if len(outside) else None)
+
+
+def half(n: int, seed: int) -> list[int]:
+    """The rows on which a leak is promised; the others are reported on."""
+    return sorted(np.random.default_rng([seed, n]).permutation(n)[: (n + 1) // 2].tolist())
+
+
+def outcomes(run: Path, names: Iterable[str], threshold: Threshold, seed: int) -> Iterator[str]:
+    """What the threshold does on `test` and on the outside sets, on rows that it has not seen."""
+    for name in names:
+        if name != "test" and not SetName(name).outside:
+            continue
+        said = read(predictions_path(run, name), probs=False)
+        if name == OUTSIDE and threshold.promise.leak is not None:
+            said = said.take(np.setdiff1d(np.arange(len(said)), half(len(said), seed)))
+        if len(said):
+            yield f"{name}: {outcome(said, threshold)}"
+
+
+def outcome(said: Predictions, threshold: Threshold) -> str:
+    """How many are answered, and how many of those rightly where there is a right answer."""
+    kept = threshold.answers(said.confidence)
+    words = f"{kept.mean():.1%} of {len(said)} answered"
+    if kept.any() and (said.target != NONE).any():
+        words += f", {said.correct[kept].mean():.1%} of them right"
+    return words.replace("%", " %")
+
+
+def choose(
+    seen: Predictions, rows: Predictions, wanted: Wanted, outside: Floats | None = None
+) -> Threshold:
+    """The threshold that keeps what is wanted, fitted on `rows`, which nothing else has looked at.
+
+    Without a wish, what to promise is decided on `seen`, the validation rows, so that the promise
+    holds at its full confidence: an accuracy, and a coverage with it where the accuracy leaves
+    room for that. Where not even the lowest accuracy can be promised, that most inputs are
+    answered is promised instead, and nothing about the answers. `outside`, the confidences of
+    examples of no class, is for a leak; without a wish for one they are only counted.
+    """
+    fit = partial(fit_threshold, rows, confidence=wanted.confidence, outside=outside)
+    if wanted.said:
+        return fit(accuracy=wanted.accuracy, coverage=wanted.coverage, leak=wanted.leak)
+    accuracy, easy = target(seen, len(rows))
+    found = fit(accuracy=accuracy, coverage=COVERAGE if easy else None)
+    if easy and found.promised:
+        found = strictest(found, rows, outside)
+    return found if found.promised else fit(coverage=COVERAGE)
+
+
+def strictest(found: Threshold, rows: Predictions, outside: Floats | None) -> Threshold:
+    """The highest threshold that keeps the promise of an accuracy and a coverage.
+
+    An easy task would be promised with every input answered, also those from outside. All values
+    that `accuracy_values` gives are certified at once, so the highest may be taken.
+    """
+    promise, (c, right) = found.promise, scored(rows)
+    assert promise.accuracy is not None
+    assert promise.coverage is not None
+    delta = (1 - promise.confidence) / 2  # as for two promises that hold together
+    values = accuracy_values(c, right, promise.accuracy, delta)
+    value = values[values <= coverage_value(np.sort(c)[::-1], promise.coverage, delta)].max()
+    above = c > value
+    return replace(
+        found,
+        value=float(value),
+        answered=float(above.mean()),
+        accuracy=float(right[above].mean()),
+        leak=None if outside is None else float((outside > value).mean()),
+    )
+
+
+def target(seen: Predictions, n: int) -> tuple[float, bool]:
+    """The highest accuracy that lets enough be answered, and whether that is nearly everything.
+
+    The rows are repeated until there are as many as the promise will rest on.
+    """
+    repeats = max(1, round(n / len(seen)))
+    many = seen.take([row for row in range(len(seen)) for _ in range(repeats)])
+    found = [fit_threshold(many, accuracy) for accuracy in TARGETS]
+    enough = [k for k, threshold in enumerate(found) if threshold.answered >= WORTH]
+    best = enough[0] if enough else max(range(len(found)), key=lambda k: found[k].answered)
+    return TARGETS[best], found[best].answered >= COVERAGE

@@ -1,0 +1,92 @@
+"""Answers on disk as CSV, JSON lines or Parquet, whole or absent, written as they come."""
+
+import csv
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, fields
+from itertools import islice
+from pathlib import Path
+from typing import TextIO
+
+from ova.errors import BadInput
+from ova.files import write_beside
+from ova.modelfolder.answer import Answer
+
+COLUMNS = tuple(field.name for field in fields(Answer))
+ROWS = 10_000  # of a Parquet row group
+
+
+def separated(answers: Iterable[Answer], file: TextIO, delimiter: str = ",") -> None:
+    """One line per answer, with a header."""
+    writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for answer in answers:
+        writer.writerow([cell(value) for value in asdict(answer).values()])
+        file.flush()
+
+
+def cell(value: object) -> object:
+    """A value as text; six digits are enough."""
+    return f"{value:.6g}" if isinstance(value, float) else clean(value)
+
+
+def csv_file(path: Path, answers: Iterable[Answer]) -> None:
+    """A CSV file."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        separated(answers, file)
+
+
+def json_lines(path: Path, answers: Iterable[Answer]) -> None:
+    """One JSON object per line."""
+    with path.open("w", encoding="utf-8") as file:
+        for answer in answers:
+            row = {key: clean(value) for key, value in asdict(answer).items()}
+            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+
+
+def parquet(path: Path, answers: Iterable[Answer]) -> None:
+    """A Parquet file."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    kinds = {"confidence": pa.float64(), "runner_up_confidence": pa.float64()}
+    schema = pa.schema([(name, kinds.get(name, pa.string())) for name in COLUMNS])
+    rows = iter(answers)
+    with pq.ParquetWriter(path, schema) as writer:
+        while piece := list(islice(rows, ROWS)):
+            columns = {name: [clean(getattr(a, name)) for a in piece] for name in COLUMNS}
+            writer.write_table(pa.table(columns, schema))
+
+
+def clean(value: object) -> object:
+    """Text that can be written as UTF-8."""
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
+
+
+WRITERS: Mapping[str, Callable[[Path, Iterable[Answer]], None]] = {
+    ".csv": csv_file,
+    ".jsonl": json_lines,
+    ".parquet": parquet,
+}
+
+
+def check(path: Path) -> None:
+    """Refuse an ending that we do not write."""
+    if path.suffix.lower() not in WRITERS:
+        raise BadInput(f"{path}: the ending says the format, one of {', '.join(WRITERS)}")
+
+
+def write(path: Path, answers: Iterable[Answer]) -> None:
+    """Write all answers, whole or not at all."""
+    check(path)
+    with write_beside(path) as beside:
+        WRITERS[path.suffix.lower()](beside, answers)
+
+
+def counted(answers: Iterable[Answer], counts: dict[str, int], nothing: str) -> Iterator[Answer]:
+    """Pass the answers on and count them."""
+    for answer in answers:
+        counts["rows"] += 1
+        counts["bad"] += answer.problem is not None
+        counts["refused"] += answer.label == nothing
+        yield answer

@@ -1,0 +1,1 @@
+"""Last layers: heads, links, losses, and the formulations that bind them; PyTorch and nothing else."""

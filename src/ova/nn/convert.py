@@ -1,0 +1,223 @@
+"""Give a classifier that exists a last layer of ours; all else of it stays as it was."""
+
+import warnings
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from torch import Tensor, nn
+
+from ova.errors import BadInput, pick
+from ova.nn.formulations import DEFAULT, FORMULATIONS
+from ova.nn.heads import Affine
+from ova.nn.modules import Head
+
+IGNORED = -100  # the label by which PyTorch marks rows that do not count
+
+
+class Objective(nn.Module):
+    """The loss of a formulation on whatever a model gives out: logits, or an output with logits.
+
+    Mean over the examples, or their sum divided by `num_items_in_batch`, which the `Trainer` of
+    transformers gives when it accumulates gradients.
+
+    >>> import torch
+    >>> Objective("ova")(torch.zeros(2, 3), torch.tensor([0, 2]))
+    tensor(2.0794)
+    """
+
+    def __init__(self, formulation: str) -> None:
+        super().__init__()
+        pick(FORMULATIONS, formulation, "formulation")
+        self.formulation = formulation  # the name alone, so that a model with a hook can be saved
+
+    def forward(
+        self, outputs: Any, labels: Tensor, num_items_in_batch: Tensor | int | None = None
+    ) -> Tensor:
+        """One number to minimise; a label of -1 belongs to no class, -100 does not count."""
+        z = logits(outputs)
+        counted = labels.reshape(-1) != IGNORED
+        losses = FORMULATIONS[self.formulation].loss(
+            z.reshape(-1, z.shape[-1])[counted], labels.reshape(-1)[counted].long()
+        )
+        return losses.sum() / (len(losses) if num_items_in_batch is None else num_items_in_batch)
+
+    def probs(self, outputs: Any) -> Tensor:
+        """The probabilities p_k; those of a one-vs-all formulation do not sum to one."""
+        return FORMULATIONS[self.formulation].probs(logits(outputs))
+
+    def log_probs(self, outputs: Any) -> Tensor:
+        """The logarithms of those, with all their digits near zero."""
+        return FORMULATIONS[self.formulation].log_probs(logits(outputs))
+
+    def extra_repr(self) -> str:
+        """The name of the formulation."""
+        return repr(self.formulation)
+
+    def mend(self, _: nn.Module, __: Any, given: dict[str, Any], outputs: Any) -> Any:
+        """Put our loss in the place of the cross-entropy that a model computed from `labels`."""
+        labels = given.get("labels")
+        if labels is None:
+            return outputs
+        if isinstance(outputs, tuple):
+            return (self(outputs[1], labels, given.get("num_items_in_batch")), *outputs[1:])
+        outputs["loss"] = self(outputs, labels, given.get("num_items_in_batch"))
+        return outputs
+
+
+class Converted(NamedTuple):
+    """The model with its new last layer, and the loss to train it with."""
+
+    model: nn.Module
+    loss: Objective
+
+
+def convert(
+    model: nn.Module,
+    formulation: str = DEFAULT,
+    *,
+    classes: int | None = None,
+    layer: str | None = None,
+) -> Converted:
+    """Replace the last linear layer of a model, in place, and bring the loss that belongs to it.
+
+    The layer is found by its output size where the model says it (transformers' `num_labels`), is
+    otherwise the last one, or has the name `layer`. `classes` changes the number of classes. The
+    new layer is untrained: train it, or all of the model. `loss(model(x), y)` works in any loop
+    and as `compute_loss_func` of transformers' `Trainer`; `loss.probs(model(x))` are probabilities.
+    Where the new layer measures distances, a dropout right before it is switched off (`undrop`).
+
+    >>> import torch
+    >>> net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
+    >>> net, loss = convert(net)
+    >>> z = net(torch.randn(5, 4))
+    >>> loss.probs(z).shape, loss(z, torch.tensor([0, 1, 2, 0, 1])).shape
+    (torch.Size([5, 3]), torch.Size([]))
+    """
+    loss = Objective(formulation)
+    name = find(model) if layer is None else layer
+    old = last_layer(model, name)
+    in_features, out_features = sizes(old)
+    head = Head(formulation, in_features, out_features if classes is None else classes)
+    weight = next(old.parameters())
+    head.to(weight.device, weight.dtype).train(old.training)
+    parent, _, child = name.rpartition(".")
+    setattr(model.get_submodule(parent), child, head)
+    if not isinstance(head.layer, Affine):
+        undrop(model, name)
+    tell(model, classes)
+    if getattr(model, "config", None) is not None:
+        model.register_forward_hook(loss.mend, with_kwargs=True)
+    return Converted(model, loss)
+
+
+def logits(outputs: Any) -> Tensor:
+    """The logits in a tensor, a tuple that begins with them, or an output that names them."""
+    if isinstance(outputs, tuple):
+        outputs = outputs[0]
+    found = outputs["logits"] if isinstance(outputs, dict) else getattr(outputs, "logits", outputs)
+    if not isinstance(found, Tensor):
+        raise BadInput(f"no logits in an output of type {type(outputs).__name__}")
+    return found
+
+
+def candidates(model: nn.Module) -> dict[str, nn.Module]:
+    """The layers that could be replaced: linear ones, and a head that an earlier call put there."""
+    return {n: m for n, m in model.named_modules() if isinstance(m, nn.Linear | Head) and n}
+
+
+def sizes(layer: nn.Module) -> tuple[int, int]:
+    """Input and output size of a candidate."""
+    if isinstance(layer, Head):
+        return layer.layer.in_features, layer.layer.classes
+    assert isinstance(layer, nn.Linear)
+    return layer.in_features, layer.out_features
+
+
+def find(model: nn.Module) -> str:
+    """The name of the last linear layer, where there is no doubt about it."""
+    known = candidates(model)
+    if not known:
+        raise BadInput(f"there is no linear layer in the model ({type(model).__name__}) to replace")
+    told: int | None = getattr(getattr(model, "config", None), "num_labels", None)
+    if told is None:
+        name, last = list(weighted(model).items())[-1]
+        if name not in known:
+            raise BadInput(
+                f"the last layer is no nn.Linear but {type(last).__name__} {name!r}; {naming(known)}"
+            )
+        told = sizes(last)[1]
+    fitting = [n for n, m in known.items() if sizes(m)[1] == told]
+    if not fitting:
+        raise BadInput(f"no linear layer has {told} outputs; {naming(known)}")
+    # In a plain sequence the last to be registered is the last to run; elsewhere nobody knows.
+    if len(fitting) > 1 and not isinstance(model, nn.Sequential):
+        raise BadInput(f"{len(fitting)} linear layers have {told} outputs; {naming(fitting)}")
+    return fitting[-1]
+
+
+def weighted(model: nn.Module) -> dict[str, nn.Module]:
+    """The layers that hold parameters, in the order of registration; a head counts as one."""
+    heads = [n + "." for n, m in model.named_modules() if isinstance(m, Head)]
+    return {
+        n: m
+        for n, m in model.named_modules()
+        if isinstance(m, Head)
+        or (any(True for _ in m.parameters(recurse=False)) and not n.startswith(tuple(heads)))
+    }
+
+
+def naming(known: Iterable[str]) -> str:
+    """What to do about it, with the names to choose from; the last where there are many."""
+    shown = ", ".join([repr(n) for n in known][-6:])
+    return f"name the one that gives the logits with layer=..., one of: {shown}"
+
+
+def last_layer(model: nn.Module, name: str) -> nn.Module:
+    """The candidate of that name."""
+    known = candidates(model)
+    if name not in known:
+        found = dict(model.named_modules()).get(name)
+        what = "no layer" if found is None else f"a {type(found).__name__}, no nn.Linear,"
+        raise BadInput(f"there is {what} called {name!r} in the model; {naming(known)}")
+    if isinstance(known[name], nn.LazyLinear):
+        raise BadInput(
+            f"{name!r} does not know its size yet; run one batch through the model first"
+        )
+    return known[name]
+
+
+def undrop(model: nn.Module, name: str) -> None:
+    """Switch off the dropout right before a layer that measures distances, or warn of it.
+
+    Features dropped at random make every distance longer in training than in prediction, where then
+    whatever comes is near. In a sequence and in transformers' models it is known which dropout that
+    is; in a module of the user's own, one that stands beside the layer may serve elsewhere.
+    """
+    path, _, child = name.rpartition(".")
+    parent = model.get_submodule(path)
+    children = list(parent.named_children())
+    if isinstance(parent, nn.Sequential):
+        place = [n for n, _ in children].index(child)
+        children = children[max(place - 1, 0) : place]
+    for sibling, module in children:
+        if not isinstance(module, nn.Dropout) or module.p == 0:
+            continue
+        if isinstance(parent, nn.Sequential) or getattr(model, "config", None) is not None:
+            module.p = 0.0
+            continue
+        full = f"{path}.{sibling}".lstrip(".")
+        warnings.warn(
+            f"if the dropout {full!r} (p = {module.p}) acts right before the new layer, predictions "
+            f"will be too sure: switch it off with model.{full}.p = 0, or drop earlier",
+            stacklevel=3,
+        )
+
+
+def tell(model: nn.Module, classes: int | None) -> None:
+    """Tell a transformers model its new number of classes; the names of the old ones go."""
+    config: Any = getattr(model, "config", None)
+    if classes is None or config is None:
+        return
+    config.num_labels = classes
+    if hasattr(model, "num_labels"):
+        setattr(model, "num_labels", classes)  # noqa: B010  typed as a tensor or a module

@@ -1,0 +1,1 @@
+"""What is fitted after training on held-out predictions: calibration, and a threshold with a promise."""

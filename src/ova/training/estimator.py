@@ -1,0 +1,294 @@
+"""A one-vs-all classifier for tables, in the manners of scikit-learn."""
+
+import math
+import warnings
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+from torch import Tensor, nn
+
+from ova.errors import BadInput, pick
+from ova.nn.formulations import DEFAULT, FORMULATIONS, Formulation
+from ova.posthoc.calibration import CALIBRATIONS, Calibration
+from ova.posthoc.threshold import Threshold, fit_threshold
+from ova.predictions import Predictions
+from ova.predictions.columns import NONE
+
+Floats = NDArray[np.float64]
+KEPT = {name: kind for name, kind in CALIBRATIONS.items() if kind.order == "kept"}
+
+
+class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
+    """A small network on standardised columns that can say "none of the above".
+
+    `predict_proba` gives one probability per class, p_k = 2 / (1 + e^d_k) for `ova-dm`. They answer
+    K separate questions and do **not** sum to one: all may be small, which means that the input is
+    like none of the classes. Renormalising destroys that; `normalised=True` does it on request.
+
+    Answers are refused where the confidence max_k p_k is not above a threshold: a number
+    (`threshold=0.8`), or one that promises an accuracy of what is answered (`accuracy=0.99`, with
+    `confidence`), fitted on the share `holdout` of the training data. A refused input is given
+    `reject_label`: by default "none of the above", or -1 where the labels are numbers.
+
+    `calibration="top"` (or "beta") makes the confidence as often right as it says, on the same
+    held-out share. It changes `confidence_of` and what a threshold is compared with, never the
+    probabilities of `predict_proba` or which class is likeliest. It keeps the order of inputs, so
+    a promise refuses the same ones with and without it.
+
+    `none_label` says which label in y marks examples of none of the classes. They are trained on
+    (p_k = 0 for every k; softmax: 1/K), are no class, and are wrong answers wherever they are
+    answered. A refused input is then given this label, unless `reject_label` says otherwise.
+
+    Attributes after `fit`: `classes_`, `n_features_in_`, `reject_label_` (None without a
+    threshold), `threshold_` (with what it promises and measured; None without one),
+    `calibration_` (None where none was asked for or could be fitted).
+
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = OneVsAllClassifier(threshold=0.1, random_state=0).fit(X, y)
+    >>> model.predict(X[:2]), model.predict(100 + X[:2])
+    (array([0, 0]), array([-1, -1]))
+    """
+
+    def __init__(  # noqa: PLR0913  scikit-learn wants every setting here, by name
+        self,
+        formulation: str = DEFAULT,
+        *,
+        hidden: tuple[int, ...] = (64, 64),
+        epochs: int | None = None,
+        batch_size: int = 128,
+        lr: float = 0.01,
+        weight_decay: float = 1e-4,
+        threshold: float | None = None,
+        accuracy: float | None = None,
+        confidence: float = 0.95,
+        calibration: str | None = None,
+        holdout: float = 0.3,
+        reject_label: Any = None,
+        none_label: Any = None,
+        normalised: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.formulation = formulation
+        self.hidden = hidden  # sizes of the hidden layers; () is a linear model
+        self.epochs = epochs  # None: as many as make about 1,000 steps, 20 to 200
+        self.batch_size = batch_size
+        self.lr = lr
+        self.weight_decay = weight_decay
+        self.threshold = threshold
+        self.accuracy = accuracy
+        self.confidence = confidence
+        self.calibration = calibration  # "top", "beta", or None (also "none")
+        self.holdout = holdout
+        self.reject_label = reject_label
+        self.none_label = none_label
+        self.normalised = normalised
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> "OneVsAllClassifier":
+        """Learn from a table and its labels; a promise or a calibration keeps some rows away."""
+        form = self._check()
+        X, y = validate_data(self, X, y, dtype=np.float64)
+        check_classification_targets(y)
+        rows = self._number(y)
+        if len(self.classes_) < 2:
+            only = f"one class only, {self.classes_[0]!r}" if len(self.classes_) else "no class"
+            raise BadInput(f"there is {only}; at least 2 are needed")
+        self.reject_label_ = self._refusal()
+        random = check_random_state(self.random_state)
+        order = random.permutation(len(X))
+        held = self._held(len(X))
+        learned, tested = order[held:], order[:held]
+        self._scale(X[learned])
+        self._train(form, X[learned], rows[learned], int(random.randint(2**31 - 1)))
+        self.calibration_: Calibration | None = None
+        self.threshold_: Threshold | float | None = self.threshold
+        if held:
+            self._promise(X[tested], rows[tested])
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The label of the largest probability, or the reject label."""
+        said = self._said(X)
+        labels = self.classes_[said.prediction]
+        if self.threshold_ is None:
+            return np.asarray(labels)
+        limit = self.threshold_.value if isinstance(self.threshold_, Threshold) else self.threshold_
+        refused = ~(self._sure(said) > limit)
+        if isinstance(self.reject_label_, str) != (labels.dtype.kind in "US"):
+            labels = labels.astype(object)  # a text among numbers, or the other way round
+        kind = np.result_type(labels, np.asarray(self.reject_label_))
+        out = labels.astype(kind)
+        out[refused] = self.reject_label_
+        return np.asarray(out)
+
+    def predict_proba(self, X: Any) -> Floats:
+        """The probability of each class, in the order of `classes_`; see the class for their sum.
+
+        Uncalibrated: a calibration is of the top answer, and `confidence_of` gives it.
+        """
+        return np.exp(self.predict_log_proba(X))
+
+    def predict_log_proba(self, X: Any) -> Floats:
+        """The logarithms of `predict_proba`."""
+        log_p = self._log_p(X)
+        return log_p - np.logaddexp.reduce(log_p, axis=1)[:, None] if self.normalised else log_p
+
+    def decision_function(self, X: Any) -> Floats:
+        """The logarithm of p_k for each class; for two classes, log p_1 - log p_0."""
+        scores = self.predict_log_proba(X)
+        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def confidence_of(self, X: Any) -> Floats:
+        """max_k p_k, never normalised, calibrated on request: what the threshold is compared with."""
+        return self._sure(self._said(X))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of all inputs that is answered rightly.
+
+        A refusal is right for an example of none of the classes (`none_label`), else it is wrong.
+        """
+        said, y = self.predict(X), np.asarray(y)
+        refused = np.asarray(said == self.reject_label_)  # nowhere without a threshold
+        right = np.where(self._is_none(y), refused, said == y)
+        return float(np.average(right, weights=sample_weight))
+
+    def _check(self) -> Formulation:
+        """The formulation, after a look at the settings that can contradict each other."""
+        if self.threshold is not None and self.accuracy is not None:
+            raise BadInput("give threshold= (a number) or accuracy= (a promise), not both")
+        if self.reject_label is not None and self.threshold is None and self.accuracy is None:
+            raise BadInput("reject_label needs a threshold= or an accuracy= to promise")
+        if not 0 < self.holdout < 1:
+            raise BadInput(f"holdout must lie strictly between 0 and 1, not {self.holdout}")
+        if self.batch_size < 1 or (self.epochs is not None and self.epochs < 1):
+            raise BadInput("batch_size and epochs must be at least 1")
+        if (
+            self._calibrates
+            and pick(CALIBRATIONS, str(self.calibration), "calibration").order != "kept"
+        ):
+            raise BadInput(
+                f"calibration={self.calibration!r} can change the order of inputs, and so a promise; "
+                f"{' and '.join(map(repr, KEPT))} keep it"
+            )
+        return pick(FORMULATIONS, self.formulation, "formulation")
+
+    @property
+    def _calibrates(self) -> bool:
+        return self.calibration not in (None, "none")
+
+    def _held(self, n: int) -> int:
+        """How many rows are kept away from training."""
+        if self.accuracy is None and not self._calibrates:
+            return 0
+        held = round(self.holdout * n)
+        if not 0 < held < n:
+            raise BadInput(f"nothing can be fitted afterwards: of {n} rows {held} are held out")
+        return held
+
+    def _is_none(self, y: NDArray[Any]) -> NDArray[np.bool_]:
+        """Which labels say "none of the classes"."""
+        none = self.none_label
+        return np.array([none is not None and label == none for label in y.tolist()], dtype=bool)
+
+    def _number(self, y: NDArray[Any]) -> NDArray[np.int64]:
+        """The number of each label among the classes, -1 for none of them."""
+        inside = ~self._is_none(y)
+        rows = np.full(len(y), NONE)
+        self.classes_, rows[inside] = np.unique(y[inside], return_inverse=True)
+        return rows
+
+    def _refusal(self) -> Any:
+        """What a refused input is called; never one of the classes."""
+        if self.threshold is None and self.accuracy is None:
+            return None
+        label = self.none_label if self.reject_label is None else self.reject_label
+        if label is None:
+            label = -1 if self.classes_.dtype.kind in "iuf" else "none of the above"
+        if label in self.classes_.tolist():
+            raise BadInput(f"the reject label {label!r} is one of the classes; give another")
+        return label
+
+    def _scale(self, X: Floats) -> None:
+        """Remember mean and spread of the columns; one that never varies stays as it is."""
+        self.mean_, spread = X.mean(0), X.std(0)
+        self.scale_ = np.where(spread > 1e-12 * np.abs(self.mean_), spread, 1.0)
+
+    def _train(self, form: Formulation, X: Floats, y: NDArray[np.int64], seed: int) -> None:
+        """AdamW with a cosine to zero; the seed decides everything, and leaves no trace outside."""
+        x, target = self._tensor(X).float(), torch.from_numpy(y)
+        steps = math.ceil(len(x) / self.batch_size)
+        epochs = self.epochs or min(max(math.ceil(1000 / steps), 20), 200)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            net = network(form, (x.shape[1], *self.hidden), len(self.classes_))
+            optimiser = torch.optim.AdamW(net.parameters(), self.lr, weight_decay=self.weight_decay)
+            schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, epochs * steps)
+            for _ in range(epochs):
+                for rows in torch.randperm(len(x)).chunk(steps):
+                    optimiser.zero_grad()
+                    form.loss(net(x[rows]), target[rows]).mean().backward()
+                    optimiser.step()
+                    schedule.step()
+        # Double, so that a row's answer does not depend on the rows that come with it.
+        self.network_ = net.double().eval()
+
+    def _promise(self, X: Floats, y: NDArray[np.int64]) -> None:
+        """Calibration and threshold on held-out rows; one that cannot be had is said aloud."""
+        said = self._said_of(X, y)
+        if self._calibrates:
+            try:
+                self.calibration_ = KEPT[str(self.calibration)].fit(said)
+            except BadInput as error:
+                warnings.warn(f"confidences stay uncalibrated: {error}", stacklevel=3)
+        if self.accuracy is None:
+            return
+        # The order is kept, so the calibrated confidences of these rows promise what the raw ones do.
+        self.threshold_ = fit_threshold(
+            (self._sure(said), said.correct), self.accuracy, self.confidence
+        )
+        if not self.threshold_.promised:
+            warnings.warn(f"{self.threshold_}; every input will be refused", stacklevel=3)
+
+    def _sure(self, said: Predictions) -> Floats:
+        """The confidence of each top answer."""
+        return np.asarray(
+            said.confidence if self.calibration_ is None else self.calibration_.confidence(said)
+        )
+
+    def _tensor(self, X: Floats) -> Tensor:
+        return torch.from_numpy((X - self.mean_) / self.scale_)
+
+    def _log_p(self, X: Any) -> Floats:
+        check_is_fitted(self)
+        return self._outputs(validate_data(self, X, dtype=np.float64, reset=False))[1]
+
+    def _said(self, X: Any) -> Predictions:
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        return self._said_of(X, np.full(len(X), NONE))
+
+    def _said_of(self, X: Floats, y: NDArray[np.int64]) -> Predictions:
+        normalised = FORMULATIONS[self.formulation].normalised
+        return Predictions.from_logits(*self._outputs(X), y, normalised=normalised)
+
+    def _outputs(self, X: Floats) -> tuple[Floats, Floats]:
+        """Logits and their log-probabilities."""
+        with torch.inference_mode():
+            z = torch.cat([self.network_(x) for x in self._tensor(X).split(4096)]).double()
+            return z.numpy(), FORMULATIONS[self.formulation].log_probs(z).numpy()
+
+
+def network(form: Formulation, sizes: tuple[int, ...], classes: int) -> nn.Sequential:
+    """Linear layers with ReLUs between, and the head of the formulation at the end."""
+    layers: list[nn.Module] = []
+    for narrow, wide in pairwise(sizes):
+        layers += [nn.Linear(narrow, wide), nn.ReLU()]
+    return nn.Sequential(*layers, form.head(sizes[-1], classes))

@@ -1,0 +1,213 @@
+"""The folder of a run: the names of its files, and how each is written and read.
+
+Committed results keep many runs together, `runs.jsonl`, `measurements.jsonl` and `curves.jsonl` per
+experiment; both are read as the same `Run`s.
+"""
+
+import fcntl
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ova.errors import BadInput
+from ova.files import Row, checked, read_json, read_lines, read_object, write_json, write_lines
+
+RECIPE, PREDICTIONS, MEASUREMENTS = "recipe.json", "predictions", "measurements.jsonl"
+CURVES, MANIFEST, FAILURE, LOCK = "curves.json", "manifest.json", "failure.txt", ".lock"
+CALIBRATION, TENSORBOARD = "calibration.json", "tensorboard"
+CHECKPOINT, BEST, MODEL = "checkpoint.safetensors", "best.safetensors", "model.safetensors"
+LOG = "log.jsonl"
+OURS = {RECIPE, PREDICTIONS, MEASUREMENTS, CURVES, MANIFEST, FAILURE, LOCK, CALIBRATION}
+OURS |= {TENSORBOARD, CHECKPOINT, BEST, MODEL, LOG}
+MARKS = (MEASUREMENTS, RECIPE, CURVES)  # any of these makes a folder one of a run
+RUNS, ALL_CURVES = "runs.jsonl", "curves.jsonl"  # of many runs together, beside MEASUREMENTS
+HISTORY = "history.jsonl"  # of a search
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a run left behind besides weights and predictions; `label` is what charts call it."""
+
+    experiment: str
+    id: str
+    label: str
+    seed: int
+    recipe: Row = field(default_factory=dict)
+    measurements: Sequence[Row] = ()
+    curves: Sequence[Row] = ()
+    log: Sequence[Row] = ()
+    trials: Sequence[Row] = ()
+    manifest: Row = field(default_factory=dict)
+    calibration: Row = field(default_factory=dict)
+
+
+def predictions_path(folder: Path, name: str) -> Path:
+    """The file with the predictions on an evaluation set."""
+    return folder / PREDICTIONS / f"{name}.parquet"
+
+
+def write_measurements(folder: Path, rows: Iterable[Row], curves: Sequence[Row]) -> None:
+    """Write measurements and curves; the measurements come last, because they end the stage."""
+    write_json(folder / CURVES, list(curves), indent=None)
+    write_lines(folder / MEASUREMENTS, rows)
+
+
+def is_run(folder: Path) -> bool:
+    """Whether the folder is of one run."""
+    return any((folder / name).is_file() for name in MARKS) and not is_collection(folder)
+
+
+def is_collection(folder: Path) -> bool:
+    """Whether the folder holds many runs together."""
+    return (folder / RUNS).is_file()
+
+
+def complete(folder: Path) -> bool:
+    """Whether the last stage is done: the manifest is rewritten after the measurements."""
+    finished = all((folder / name).exists() for name in (MEASUREMENTS, CURVES, MANIFEST))
+    if finished:
+        read(folder)  # a damaged file is an error, not a reason to compute it again
+    return finished
+
+
+def strangers(folder: Path) -> list[Path]:
+    """Files in a run folder that no stage writes; they are named and left alone."""
+    return sorted(path for path in folder.glob("*") if path.name not in OURS)
+
+
+def read(folder: Path) -> Run:
+    """One run; a missing file is an empty part, a damaged one is an error with its name."""
+    recipe, manifest = part(folder / RECIPE), part(folder / MANIFEST)
+    history = folder.parent.with_name(f"{folder.parent.name}-tune") / HISTORY
+    trials = lines(history, ("trial", "value"))
+    form = recipe.get("formulation")
+    return Run(
+        experiment=str(recipe.get("experiment") or folder.parent.name),
+        id=folder.name,
+        **called(recipe, manifest, folder.name),
+        recipe=recipe,
+        measurements=read_measurements(folder),
+        curves=read_curves(folder / CURVES),
+        log=read_log(folder),
+        trials=[row for row in trials if row.get("formulation", form) == form],
+        manifest=manifest,
+        calibration=part(folder / CALIBRATION),
+    )
+
+
+def called(recipe: Row, manifest: Row, name: str) -> Row:
+    """What charts call a run."""
+    seed = recipe.get("seed", manifest.get("seed", 0))
+    label = str(recipe.get("formulation") or name)
+    return {"label": label, "seed": seed if isinstance(seed, int) else 0}
+
+
+def part(path: Path) -> Row:
+    """The JSON object of a file, empty when there is no file."""
+    return read_object(path) if path.is_file() else {}
+
+
+def lines(path: Path, needed: Sequence[str]) -> list[Row]:
+    """The rows of a file, none when there is no file."""
+    return read_lines(path, needed) if path.is_file() else []
+
+
+def read_log(folder: Path) -> list[Row]:
+    """One row per epoch."""
+    return lines(folder / LOG, ("epoch",))
+
+
+def read_measurements(folder: Path) -> list[Row]:
+    """One row per set and metric; a value is a number or null."""
+    found = lines(folder / MEASUREMENTS, ("dataset", "metric", "value"))
+    for number, row in enumerate(found, 1):
+        if row["value"] is not None and not isinstance(row["value"], int | float):
+            raise BadInput(
+                f"{folder / MEASUREMENTS}, row {number}: value should be a number or null"
+            )
+    return found
+
+
+def read_curves(path: Path) -> list[Row]:
+    """The curves of one run."""
+    value = read_json(path) if path.is_file() else []
+    if not isinstance(value, list):
+        raise BadInput(f"{path} should hold a JSON list of curves")
+    return [curve(row, f"{path}, curve {number}") for number, row in enumerate(value, 1)]
+
+
+def curve(value: Any, where: str) -> Row:
+    """The value, if it is a curve: its columns are lists of one length."""
+    row = checked(value, ("dataset", "curve", "columns"), where)
+    lengths = {len(c) for c in dict(row["columns"]).values() if isinstance(c, list)}
+    if len(lengths) > 1:
+        raise BadInput(f"{where}: columns of different lengths {sorted(lengths)}")
+    return row
+
+
+def read_collection(folder: Path) -> list[Run]:
+    """The runs that are kept together in a folder."""
+    rows, curves = by_run(read_measurements(folder)), by_run(lines(folder / ALL_CURVES, ("run",)))
+    return [
+        Run(
+            experiment=folder.name,
+            id=run["run"],
+            **called(run["recipe"], run["manifest"], run["run"]),
+            recipe=run["recipe"],
+            measurements=rows.get(run["run"], []),
+            curves=[curve(row, f"{folder / ALL_CURVES}") for row in curves.get(run["run"], [])],
+            log=run["log"],
+            manifest=run["manifest"],
+            calibration=run["calibration"],
+        )
+        for run in lines(folder / RUNS, ("run", "recipe", "manifest", "calibration", "log"))
+    ]
+
+
+def by_run(rows: Iterable[Row]) -> dict[str, list[Row]]:
+    """The rows of each run, without its name."""
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        found.setdefault(str(row.get("run")), []).append(
+            {key: value for key, value in row.items() if key != "run"}
+        )
+    return found
+
+
+def write_collection(folder: Path, runs: Iterable[Run]) -> None:
+    """Keep runs of one experiment together, in the order of their names."""
+    known, rows, curves = [], [], []
+    for run in sorted(runs, key=lambda run: run.id):
+        parts = {"recipe": run.recipe, "manifest": run.manifest, "calibration": run.calibration}
+        known.append({"run": run.id, **parts, "log": run.log})
+        rows += [{"run": run.id, **row} for row in run.measurements]
+        curves += [{"run": run.id, **row} for row in run.curves]
+    write_lines(folder / MEASUREMENTS, rows)
+    write_lines(folder / ALL_CURVES, curves)
+    write_lines(folder / RUNS, known)
+
+
+@contextmanager
+def locked(folder: Path, wait: bool = False) -> Iterator[None]:
+    """Hold the folder alone; a second run of the same recipe at the same time is refused, or waits."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / LOCK
+    while True:
+        with path.open("w") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+            except BlockingIOError:
+                raise BadInput(
+                    f"another process is working in {folder}; wait for it to end"
+                ) from None
+            # Who had it before may have removed the file that is now locked.
+            if not path.exists() or not os.path.samestat(os.fstat(file.fileno()), path.stat()):
+                continue
+            try:
+                yield
+            finally:
+                path.unlink(missing_ok=True)
+            return

@@ -1,0 +1,321 @@
+"""The paper's random search: what a trial tries follows from its number, Optuna keeps the books.
+
+Bergstra and Bengio, Random search for hyper-parameter optimization, JMLR 2012. Several workers, on
+one machine or many, may share a storage; a trial whose worker died is taken up again by the next
+one, and goes on from its checkpoint where that is on the same disk.
+"""
+
+import hashlib
+import json
+import platform
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import optuna
+from lightning_fabric import Fabric
+from optuna.storages import BaseStorage, JournalStorage, RDBStorage
+from optuna.storages.journal import JournalFileBackend
+from optuna.trial import FrozenTrial, Trial, TrialState
+from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+
+from ova.errors import BadInput
+from ova.files import read_lines, write_json, write_lines
+from ova.training.engine import Machine
+from ova.training.loop import Diverged, Progress, fit
+from ova.training.recipe import Experiment, Recipe, override
+from ova.training.run_folder import BEST, CHECKPOINT, HISTORY, MODEL, RECIPE, locked, read_log
+from ova.training.stages import Event, Stage, load_task
+
+BEAT, GRACE = 30.0, 300.0  # seconds between signs of life, and without one until a worker is dead
+
+
+@dataclass(frozen=True)
+class Search:
+    """The trials of one formulation of an experiment."""
+
+    experiment: Experiment
+    formulation: str
+    trials: int
+    seed: int = 0
+    settings: tuple[str, ...] = ()
+
+    @cached_property
+    def base(self) -> Recipe:
+        """The recipe that every trial varies."""
+        return override(self.experiment.base(self.formulation), self.settings)
+
+    @property
+    def name(self) -> str:
+        """The study in the storage: another seed, range or setting is another study."""
+        ranges = {field: asdict(where) for field, where in self.experiment.search.items()}
+        told = json.dumps([self.seed, self.base.digest, ranges], sort_keys=True)
+        digest = hashlib.sha256(told.encode()).hexdigest()[:8]
+        return f"{self.experiment.name}/{self.formulation}/{digest}"
+
+    def values(self, number: int) -> dict[str, float]:
+        """What a trial tries: a function of seed, formulation and number, whoever asks and when."""
+        ranges = self.experiment.search.items()
+        return {n: r.at(share(self.seed, self.formulation, number, n)) for n, r in ranges}
+
+    def recipe(self, number: int) -> Recipe:
+        """The recipe of a trial."""
+        return replace(self.base, **self.values(number))  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Where a search works: its folder, the data, the books, and whether it gives up early."""
+
+    out: Path
+    data_dir: Path | None = None
+    storage: str = ""  # empty: a database beside the trials
+    prune: bool = False
+
+    def home(self, search: Search) -> Path:
+        """The folder of an experiment's trials."""
+        return self.out / f"{search.experiment.name}-tune"
+
+    def folder(self, search: Search, number: int) -> Path:
+        """The folder of one trial, out of sight of reports: it holds no evaluation."""
+        return self.home(search) / ".trials" / search.recipe(number).id
+
+    def winner(self, search: Search) -> Path:
+        """The file for the recipe that is chosen."""
+        return self.out / search.experiment.name / f"{search.formulation}.json"
+
+
+def share(*parts: object) -> float:
+    """A number in [0, 1) that looks random and is always the same for the same parts.
+
+    >>> round(share(0, "ova", 0, "lr"), 4)
+    0.4646
+    """
+    digest = hashlib.sha256(json.dumps(parts).encode()).digest()
+    return int.from_bytes(digest[:6], "big") / 2**48
+
+
+def searches(
+    experiment: Experiment, only: Sequence[str], trials: int, seed: int, settings: Sequence[str]
+) -> list[Search]:
+    """One search for each formulation; refuses what cannot be searched."""
+    if not experiment.search:
+        raise BadInput(f"the experiment {experiment.name} has no ranges to search in")
+    fixed = {setting.partition("=")[0] for setting in settings} & set(experiment.search)
+    if fixed:
+        raise BadInput(f"{', '.join(sorted(fixed))} cannot be both set and searched for")
+    names = only or [recipe.formulation for recipe in experiment.recipes]
+    count = trials or experiment.trials
+    found = [Search(experiment, name, count, seed, tuple(settings)) for name in names]
+    for search in found:
+        search.recipe(0)  # a setting that cannot be is told before the first trial
+    return found
+
+
+def open_storage(bench: Bench, search: Search) -> BaseStorage:
+    """A database (a URL), or a journal file (a path) for network drives without file locks."""
+    home = bench.home(search)
+    home.mkdir(parents=True, exist_ok=True)
+    url = bench.storage or f"sqlite:///{home / 'optuna.db'}"
+    if "://" not in url:
+        return JournalStorage(JournalFileBackend(url))
+    more = (
+        {"connect_args": {"timeout": 120}} if url.startswith("sqlite") else {"pool_pre_ping": True}
+    )
+    for patience in (1, 1, 1, 0):  # two workers that create the tables at once: one tries again
+        try:
+            return RDBStorage(url, engine_kwargs=more)
+        except (ArgumentError, ImportError) as error:
+            raise BadInput(f"--storage is not a database URL that can be used: {error}") from None
+        except (SQLAlchemyError, OSError) as error:
+            reason = error
+        time.sleep(patience)
+    raise BadInput(f"--storage cannot be opened: {type(reason).__name__}: {reason}")
+
+
+def open_study(bench: Bench, search: Search) -> optuna.Study:
+    """The books of one search."""
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    pruner = optuna.pruners.MedianPruner() if bench.prune else optuna.pruners.NopPruner()
+    return optuna.create_study(
+        storage=open_storage(bench, search),
+        study_name=search.name,
+        pruner=pruner,
+        load_if_exists=True,
+    )
+
+
+def state(trial: FrozenTrial) -> str:
+    """What has become of a trial; `lost` is one whose worker died, which another one replaces."""
+    if trial.state == TrialState.FAIL:
+        return "diverged" if trial.user_attrs.get("diverged") else "lost"
+    return trial.state.name.lower()
+
+
+def numbered(study: optuna.Study) -> dict[int, FrozenTrial]:
+    """The trial that counts for each number of the search: the first that was not lost."""
+    found: dict[int, FrozenTrial] = {}
+    for trial in study.get_trials(deepcopy=False):
+        if "number" in trial.user_attrs and state(trial) != "lost":
+            found.setdefault(trial.user_attrs["number"], trial)
+    return found
+
+
+def is_dead(trial: FrozenTrial) -> bool:
+    """Whether a running trial has no worker: no sign of life, or on this machine no lock."""
+    said = trial.user_attrs
+    began = trial.datetime_start.timestamp() if trial.datetime_start else 0.0
+    if time.time() - float(said.get("beat", began)) > GRACE:
+        return True
+    if said.get("host") != platform.node():
+        return False
+    try:
+        with locked(Path(said["folder"])):
+            return True
+    except BadInput:
+        return False
+
+
+def take(study: optuna.Study, search: Search) -> Trial | None:
+    """The next trial to work on, None when every number has its trial."""
+    for other in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
+        if is_dead(other):
+            study.tell(other.number, state=TrialState.FAIL, skip_if_finished=True)
+    for number in sorted(set(range(search.trials)) - set(numbered(study))):
+        study.enqueue_trial(search.values(number), user_attrs={"number": number})
+    while study.get_trials(deepcopy=False, states=(TrialState.WAITING,)):
+        trial = study.ask()
+        # Two workers may have queued the same number: the first of them counts.
+        number = trial.user_attrs.get("number", search.trials)
+        if number < search.trials and numbered(study)[number].number == trial.number:
+            return trial
+        study.tell(trial, state=TrialState.FAIL)
+    return None
+
+
+@contextmanager
+def alive(trial: Trial, folder: Path) -> Iterator[None]:
+    """Hold the folder of a trial, and tell the storage from time to time that somebody does."""
+    stop = threading.Event()
+
+    def beat() -> None:
+        while not stop.wait(BEAT):
+            trial.set_user_attr("beat", time.time())
+
+    with locked(folder):
+        trial.set_user_attr("folder", str(folder.resolve()))
+        trial.set_user_attr("host", platform.node())
+        thread = threading.Thread(target=beat, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            stop.set()
+            thread.join()
+
+
+def tune(fabric: Fabric, search: Search, bench: Bench, machine: Machine) -> Iterator[Event]:
+    """Work on trials until every number has one, yielding what happens."""
+    study = open_study(bench, search) if fabric.global_rank == 0 else None
+    while True:
+        trial = take(study, search) if study is not None else None
+        number = fabric.broadcast(trial.user_attrs["number"] if trial else None)
+        if number is None:
+            return
+        if trial:
+            for name, where in search.experiment.search.items():
+                trial.suggest_float(name, where.low, where.high, log=where.log)
+        folder = bench.folder(search, number)
+        with alive(trial, folder) if trial else nullcontext():
+            yield Stage("trial", number + 1, search.trials)
+            yield from attempt(fabric, (search, bench, number), trial, machine)
+            if study is not None and trial is not None:
+                settle(study, trial, folder, search.base.keep)
+        if fabric.global_rank == 0:
+            write_history(bench, [search])
+
+
+def attempt(
+    fabric: Fabric, what: tuple[Search, Bench, int], trial: Trial | None, machine: Machine
+) -> Iterator[Event]:
+    """Train the recipe of one trial; what became of it is noted on the trial."""
+    search, bench, number = what
+    recipe, folder = search.recipe(number), bench.folder(search, number)
+    if fabric.global_rank == 0:
+        write_json(folder / RECIPE, asdict(recipe))
+    fabric.barrier()
+    if (folder / MODEL).exists():  # the worker died after the training
+        return
+    try:
+        task = load_task(recipe.data, bench.data_dir)
+        for event in fit(fabric, task, recipe, folder, machine):
+            yield event
+            if bench.prune and event.row and given_up(fabric, trial, event):
+                return
+    except Diverged as error:
+        if trial:
+            trial.set_user_attr("diverged", str(error))
+
+
+def given_up(fabric: Fabric, trial: Trial | None, event: Progress) -> bool:
+    """Whether a trial is worse than most were at this epoch; all processes hear the same answer."""
+    hopeless = False
+    if trial and event.row:
+        trial.report(event.row["validation_loss"], event.epoch)
+        hopeless = trial.should_prune()
+        trial.set_user_attr("pruned", hopeless)
+    return bool(fabric.broadcast(hopeless))
+
+
+def settle(study: optuna.Study, trial: Trial, folder: Path, keep: str) -> None:
+    """Enter the result of a trial, then drop its weights: recipe and log stay."""
+    if "diverged" in trial.user_attrs:
+        study.tell(trial, state=TrialState.FAIL, skip_if_finished=True)
+    elif trial.user_attrs.get("pruned"):
+        study.tell(trial, state=TrialState.PRUNED, skip_if_finished=True)
+    else:
+        losses = [row["validation_loss"] for row in read_log(folder)]
+        value = min(losses) if keep == "best" else losses[-1]
+        study.tell(trial, value, skip_if_finished=True)
+    for name in (CHECKPOINT, BEST, MODEL):
+        (folder / name).unlink(missing_ok=True)
+
+
+def history(study: optuna.Study, search: Search) -> list[dict[str, Any]]:
+    """Every trial of a search as a row."""
+    rows = []
+    for number, trial in sorted(numbered(study).items()):
+        row = {"experiment": search.experiment.name, "formulation": search.formulation}
+        row |= {"trial": number, "state": state(trial), "value": trial.value}  # type: ignore[dict-item]
+        rows.append({**row, **search.values(number)})
+    return rows
+
+
+def write_history(bench: Bench, found: Sequence[Search]) -> list[dict[str, Any]]:
+    """Bring the rows of some searches up to date in the file of all, for the report."""
+    path = bench.home(found[0]) / HISTORY
+    names = {search.formulation for search in found}
+    with locked(path.with_name(".history"), wait=True):
+        others = read_lines(path) if path.exists() else []
+        rows = [row for row in others if row["formulation"] not in names]
+        for search in found:
+            rows += history(open_study(bench, search), search)
+        write_lines(path, rows)
+    return rows
+
+
+def choose(bench: Bench, search: Search) -> dict[str, Any] | None:
+    """The best trial by validation loss, written as a recipe; None while some are not done."""
+    rows = [r for r in history(open_study(bench, search), search) if r["trial"] < search.trials]
+    done = [row for row in rows if row["state"] in ("complete", "pruned", "diverged")]
+    whole = [row for row in done if row["state"] == "complete"]
+    if len(done) < search.trials or not whole:
+        return None
+    best = min(whole, key=lambda row: (row["value"], row["trial"]))
+    write_json(bench.winner(search), asdict(search.recipe(best["trial"])))
+    return best

@@ -1,0 +1,237 @@
+"""A recipe carried out in stages, each leaving a file; a stage whose file is there is not run again."""
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass
+from functools import lru_cache, partial
+from pathlib import Path
+
+import torch
+from lightning_fabric import Fabric
+
+from ova.corruptions import SUBSETS
+from ova.data import DATASETS
+from ova.data.task import Task
+from ova.errors import BadInput, pick
+from ova.files import read_object, write_json
+from ova.metrics.evaluate import evaluate
+from ova.nn.formulations import FORMULATIONS, Formulation
+from ova.posthoc.calibration import CALIBRATIONS, Calibration, usual
+from ova.predictions import Predictions, SetName, has_matrix, read
+from ova.predictions.sets import VALIDATION
+from ova.training import checkpoint
+from ova.training.engine import Machine
+from ova.training.geometry import embedding_rows, landscape
+from ova.training.loop import Progress, fit, trained
+from ova.training.manifest import circumstances, manifest
+from ova.training.predict import Speaker, predict_to
+from ova.training.recipe import Recipe, from_json
+from ova.training.run_folder import (
+    CALIBRATION,
+    CHECKPOINT,
+    FAILURE,
+    MANIFEST,
+    MODEL,
+    RECIPE,
+    complete,
+    locked,
+    predictions_path,
+    write_measurements,
+)
+
+MATRIX = 20_000_000  # keep the whole probability matrix of a set up to this many entries
+SHIFTED = 1_000_000  # the same for a shifted set, of which there are many
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where runs are written and where data is found."""
+
+    out: Path = Path("runs")
+    data_dir: Path | None = None
+
+    def folder(self, recipe: Recipe) -> Path:
+        """The folder of one run."""
+        return self.out / recipe.experiment / recipe.id
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A piece of work that is about to begin: which of how many, and what."""
+
+    name: str
+    number: int = 0
+    count: int = 0
+
+
+Event = Progress | Stage
+
+
+@lru_cache(maxsize=1)
+def load_task(data: str, data_dir: Path | None) -> Task:
+    """The task of a data set; the last one stays in memory for the next recipe."""
+    return pick(DATASETS, data, "data set")(data_dir)
+
+
+def carry_out(fabric: Fabric, recipe: Recipe, place: Place, machine: Machine) -> Iterator[Event]:
+    """Carry out a recipe whose data set has a name."""
+    make = partial(load_task, recipe.data, place.data_dir)
+    return stages(fabric, recipe, place.folder(recipe), machine, make)
+
+
+def stages(
+    fabric: Fabric, recipe: Recipe, folder: Path, machine: Machine, make: Callable[[], Task]
+) -> Iterator[Event]:
+    """Train, predict and measure what is not there yet, yielding what happens."""
+    with locked(folder) if fabric.global_rank == 0 else nullcontext():
+        if fabric.global_rank == 0:
+            claim(folder, recipe)
+        fabric.barrier()
+        if complete(folder):
+            yield Stage("complete")
+            return
+        yield Stage("data")
+        task = make()
+        record = begin(folder, recipe, task, fabric)
+        if not (folder / MODEL).exists():
+            yield from timed(fit(fabric, task, recipe, folder, machine), "training", record)
+        speaker = Speaker(
+            fabric,
+            fabric.to_device(trained(task, recipe, folder)),  # type: ignore[arg-type]
+            task,
+            FORMULATIONS[recipe.formulation],
+        )
+        yield from timed(predict_all(speaker, recipe, folder), "prediction", record)
+        if fabric.global_rank == 0:
+            yield Stage("measuring")
+            began = time.perf_counter()
+            measure(speaker, recipe, folder)
+            record["seconds"]["measurement"] = round(time.perf_counter() - began, 2)  # type: ignore[index]
+            write_json(folder / MANIFEST, record)
+            (folder / FAILURE).unlink(missing_ok=True)
+        fabric.barrier()
+
+
+def claim(folder: Path, recipe: Recipe) -> None:
+    """Make the folder this recipe's, or see that it already is; clear what a killed run left."""
+    path = folder / RECIPE
+    if not path.exists():
+        write_json(path, asdict(recipe))
+    else:
+        stored = from_json(read_object(path), path)
+        if stored != recipe:
+            raise BadInput(
+                f"{path} is of another recipe; it was left untouched. Move the folder away."
+            )
+    for part in folder.rglob(".*.part"):
+        part.unlink()
+
+
+def begin(folder: Path, recipe: Recipe, task: Task, fabric: Fabric) -> dict[str, object]:
+    """The manifest of the run: the one that an interrupted run began, or a new one."""
+    path, record = folder / MANIFEST, {}
+    if fabric.global_rank == 0:  # the others hear of it: a look at the disk could come too late
+        engine: dict[str, str | int] = {"device": fabric.device.type}
+        engine["threads"] = torch.get_num_threads()
+        if path.exists():
+            record = read_object(path)
+            resumed = [*record.get("resumed", []), {**reached(folder), **circumstances(**engine)}]
+            record = {**record, "resumed": resumed}
+        else:
+            record = manifest(recipe.seed, task.sources, **engine)
+        write_json(path, record)
+    heard: dict[str, object] = fabric.broadcast(record)
+    return heard
+
+
+def reached(folder: Path) -> dict[str, str | int]:
+    """How far an interrupted run had come: its stage, and in training the epochs that are done."""
+    if (folder / MODEL).exists():
+        return {"stage": "prediction"}
+    path = folder / CHECKPOINT
+    done = checkpoint.facts(path).get("epoch", "0") if path.exists() else "0"
+    return {"stage": "training", "epoch": int(done) if done.isdecimal() else 0}
+
+
+def timed(events: Iterator[Event], stage: str, record: dict[str, object]) -> Iterator[Event]:
+    """Pass events on and add the seconds they took to the record."""
+    began = time.perf_counter()
+    yield from events
+    seconds: dict[str, float] = record["seconds"]  # type: ignore[assignment]
+    seconds[stage] = round(seconds.get(stage, 0.0) + time.perf_counter() - began, 2)
+
+
+def chosen(task: Task, recipe: Recipe) -> list[SetName]:
+    """The evaluation sets that the recipe asks for, in the task's order."""
+    types = sorted({SetName(name).type for name in task.evaluations} - {""})
+    if recipe.shift == "all":
+        wanted = set(types)
+    elif recipe.shift == "none":
+        wanted = set()
+    else:
+        subsets = {**{name: (name,) for name in types}, **SUBSETS}
+        wanted = set(pick(subsets, recipe.shift, "shift")) & set(types)
+    return [n for n in map(SetName, task.evaluations) if not n.shifted or n.type in wanted]
+
+
+def predict_all(speaker: Speaker, recipe: Recipe, folder: Path) -> Iterator[Stage]:
+    """Write the predictions of every evaluation set that has none yet."""
+    task = speaker.task
+    makers = {name: task.evaluations[name] for name in chosen(task, recipe)}
+    makers.setdefault(VALIDATION, lambda: task.validation)
+    for number, (name, make) in enumerate(makers.items(), 1):
+        path, shifted = predictions_path(folder, name), name.shifted
+        if path.exists():
+            continue
+        yield Stage(f"predicting {name}", number, len(makers))
+        examples = make()
+        limit = recipe.shift_examples if shifted else 0
+        cells = min(limit or len(examples), len(examples)) * len(task.classes)
+        predict_to(path, speaker, examples, limit, keeps_matrix(speaker.form, cells, shifted))
+
+
+def keeps_matrix(form: Formulation, cells: int, shifted: bool) -> bool:
+    """Whether all probabilities of a set are kept; of shifted sets only temperature reads them."""
+    return (form.normalised and cells <= SHIFTED) if shifted else cells <= MATRIX
+
+
+def measure(speaker: Speaker, recipe: Recipe, folder: Path) -> None:
+    """Turn predictions into measurements and curves; every file is read once."""
+    names = {*chosen(speaker.task, recipe), VALIDATION}
+    held = read(predictions_path(folder, VALIDATION))
+    calibration = calibrate(held, names, folder)
+    sets = {name: partial(measured, folder, name) for name in names - {VALIDATION}}
+    rows, curves = evaluate(sets | {VALIDATION: inside(held)}, calibration=calibration)
+    more, pictures = embedding_rows(speaker.net, speaker.task)
+    if recipe.data == "toy":
+        pictures.append(landscape(speaker.net, speaker.form))
+    write_measurements(folder, [*rows, *more], [*curves, *pictures])
+
+
+def measured(folder: Path, name: SetName) -> Predictions:
+    """The predictions on a set, as they are measured."""
+    said = read(predictions_path(folder, name))
+    return said if name.outside or name.calibrated else inside(said)
+
+
+def inside(held: Predictions) -> Predictions:
+    """Held-out rows without those of none of the classes.
+
+    They count where a loss, a threshold or a calibration is fitted, but no metric is of both kinds.
+    """
+    return held if (held.target >= 0).all() else held.take(held.target >= 0)
+
+
+def calibrate(held: Predictions, names: Iterable[SetName], folder: Path) -> Calibration | None:
+    """Fit a calibration on held-out rows and keep it; if none fits, keep why."""
+    used = [n for n in names if n == VALIDATION or n.calibrated]
+    matrix = all(has_matrix(predictions_path(folder, name)) for name in used)
+    method = usual(held.normalised, matrix)
+    try:
+        fitted = CALIBRATIONS[method].fit(held)
+    except BadInput as error:  # a perfect or tiny validation set is no reason to lose a run
+        write_json(folder / CALIBRATION, {"method": method, "why_not": str(error)})
+        return None
+    write_json(folder / CALIBRATION, fitted.to_json())
+    return fitted

@@ -1,0 +1,140 @@
+"""Images: the centre square, at one size, in colour, as uint8; normalised by numbers."""
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ova.data.augmentation import normalise
+from ova.errors import BadInput
+from ova.userdata.preparation import Encoded, Examined
+from ova.userdata.rows import FILE, Frame
+
+LARGEST, SMALLEST = 64, 16  # pixels a side, unless an encoder wants others
+SAMPLE = 200  # images whose size is looked at
+
+
+@dataclass(frozen=True)
+class Pixels:
+    """RGB squares of `size` pixels a side; (x / 255 - mean) / std per channel."""
+
+    size: int
+    mean: tuple[float, ...] = ()
+    std: tuple[float, ...] = ()
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Channels, height, width."""
+        return (3, self.size, self.size)
+
+    def encode(self, frame: Frame) -> Encoded:
+        """The images; a file that is none is named."""
+        files = frame.column(FILE, "the images")
+        with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
+            found = list(pool.map(lambda file: read(file, self.size), files))
+        x = np.zeros((len(files), *self.shape), np.uint8)
+        bad = dict(frame.bad)
+        for row, image in enumerate(found):
+            if image is None:
+                bad.setdefault(row, "not an image")
+            else:
+                x[row] = image
+        return Encoded(torch.from_numpy(x), None, bad)
+
+    def prepare(self, x: Tensor) -> Tensor:
+        """Normalised, channels last, which convolutions prefer."""
+        return normalise(self.mean, self.std)(x).contiguous(memory_format=torch.channels_last)
+
+    def names(self, frame: Frame, _: int) -> Sequence[str]:
+        """The files."""
+        return frame.column(FILE, "the images")
+
+    def to_json(self) -> dict[str, Any]:
+        """Three numbers and two triples."""
+        return {"size": self.size, "mean": list(self.mean), "std": list(self.std)}
+
+
+def from_json(content: Mapping[str, Any]) -> Pixels:
+    """What `to_json` gave."""
+    return Pixels(int(content["size"]), tuple(content["mean"]), tuple(content["std"]))
+
+
+def decode(file: str) -> np.ndarray | None:
+    """H x W x 3, or None when the file is no image or cannot be read."""
+    import cv2
+
+    try:
+        data = np.frombuffer(Path(file).read_bytes(), np.uint8)
+        image = cv2.imdecode(data, cv2.IMREAD_COLOR) if len(data) else None
+    except (OSError, cv2.error):
+        return None
+    return None if image is None else image[:, :, ::-1]  # from BGR
+
+
+def read(file: str, size: int) -> np.ndarray | None:
+    """The centre square of an image as 3 x size x size."""
+    import cv2
+
+    image = decode(file)
+    if image is None:
+        return None
+    h, w = image.shape[:2]
+    side = min(h, w)
+    top, left = (h - side) // 2, (w - side) // 2
+    square = np.ascontiguousarray(image[top : top + side, left : left + side])
+    if side != size:
+        how = cv2.INTER_AREA if side > size else cv2.INTER_LINEAR
+        square = cv2.resize(square, (size, size), interpolation=how)
+    return square.transpose(2, 0, 1)
+
+
+def usual_size(files: Sequence[str]) -> int:
+    """The median of the shorter sides of some of the images, within what a small network likes."""
+    some = files[:: max(1, len(files) // SAMPLE)]
+    sides = [min(image.shape[:2]) for file in some if (image := decode(file)) is not None]
+    if not sides:
+        raise BadInput(f"none of {len(some)} files is an image, for example {some[0]}")
+    return int(np.clip(np.median(sides), SMALLEST, LARGEST))
+
+
+def examine(frame: Frame, encoder: Path | None) -> Examined:
+    """Read all images, at the size that the encoder wants or that most of them have."""
+    known = from_encoder(encoder) if encoder else None
+    draft = known or Pixels(usual_size(frame.column(FILE, "the images")))
+    encoded = draft.encode(frame)
+
+    def learn(rows: Sequence[int]) -> Pixels:
+        if known:
+            return known
+        x = encoded.x[list(rows)].numpy()
+        mean, std = x.mean((0, 2, 3)) / 255, x.std((0, 2, 3)) / 255
+        return Pixels(draft.size, tuple(mean.tolist()), tuple(np.maximum(std, 1 / 255).tolist()))
+
+    keys = [hashlib.blake2b(image.tobytes()).digest() for image in encoded.x.numpy()]
+    return Examined(encoded.bad, keys, learn, lambda _: encoded)
+
+
+def from_encoder(folder: Path) -> Pixels:
+    """Size and normalisation that an encoder was made for."""
+    from ova.models.pretrained import read_config
+
+    config, path = read_config(folder), folder / "preprocessor_config.json"
+    try:
+        more = json.loads(path.read_text("utf-8")) if path.is_file() else {}
+        wanted = more.get("crop_size") or more.get("size") or {}
+        side = (
+            wanted if isinstance(wanted, int) else wanted.get("height", wanted.get("shortest_edge"))
+        )
+        size = int(config.get("image_size") or side or 224)
+        mean, std = more.get("image_mean", [0.5] * 3), more.get("image_std", [0.5] * 3)
+        return Pixels(size, tuple(map(float, mean)), tuple(map(float, std)))
+    except (ValueError, TypeError, AttributeError) as error:
+        raise BadInput(f"{path} does not say size and normalisation: {error}") from None

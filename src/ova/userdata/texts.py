@@ -1,0 +1,135 @@
+"""Texts: rows of word pieces, by a tokenizer that is a JSON file."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ova.errors import BadInput
+from ova.userdata.preparation import Encoded, Examined
+from ova.userdata.rows import Frame
+from ova.userdata.vocabulary import wordpiece
+
+TOKENIZER = "tokenizer.json"
+LONGEST = 128  # word pieces that a text may have before it is cut
+COVERED = 0.995  # share of the training texts that stay whole
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """Word pieces of the texts in a column, cut at `length`, padded with `pad`."""
+
+    tokenizer: Any
+    column: str
+    length: int
+    pad: int = 0
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Size of the vocabulary, and the longest text."""
+        return (self.tokenizer.get_vocab_size(), self.length)
+
+    def encode(self, frame: Frame) -> Encoded:
+        """Token ids; an empty text is named."""
+        cells = frame.column(self.column, "the table", "--text")
+        bad = {**empty(cells), **frame.bad}
+        texts = ["" if row in bad else cell for row, cell in enumerate(cells)]
+        rows = self.tokenizer.encode_batch(texts)
+        x = np.full((len(texts), self.length), self.pad, np.int64)
+        for i, row in enumerate(rows):
+            x[i, : len(row.ids)] = row.ids
+        lengths = torch.tensor([len(row.ids) for row in rows], dtype=torch.long)
+        return Encoded(torch.from_numpy(x), lengths, bad)
+
+    def prepare(self, x: Tensor) -> Tensor:
+        """Token ids are what the network takes."""
+        return x
+
+    def names(self, frame: Frame, _: int) -> Sequence[str]:
+        """The texts themselves."""
+        return [
+            "" if c is None else str(c) for c in frame.column(self.column, "the table", "--text")
+        ]
+
+    def to_json(self) -> dict[str, Any]:
+        """All but the tokenizer, which has its own file."""
+        return {"column": self.column, "length": self.length, "pad": self.pad}
+
+
+def from_json(content: Mapping[str, Any], folder: Path) -> Tokens:
+    """What `to_json` gave, and the tokenizer beside it."""
+    tokens = read_tokenizer(folder / TOKENIZER)
+    return cut(Tokens(tokens, content["column"], content["length"], content["pad"]))
+
+
+def cut(tokens: Tokens) -> Tokens:
+    """The same, with the tokenizer set to cut and not to pad."""
+    tokens.tokenizer.no_padding()
+    tokens.tokenizer.enable_truncation(tokens.length)
+    return tokens
+
+
+def empty(cells: Sequence[Any]) -> dict[int, str]:
+    """Rows without a text."""
+    return {
+        row: "empty text" if cell is None or isinstance(cell, str) else f"{cell!r} is no text"
+        for row, cell in enumerate(cells)
+        if not (isinstance(cell, str) and cell.strip())
+    }
+
+
+def examine(frame: Frame, column: str, encoder: Path | None) -> Examined:
+    """Look at the texts of a column."""
+    cells = frame.column(column, "the table", "--text")
+    bad = {**empty(cells), **frame.bad}
+    keys = [b"" if row in bad else cell.strip().encode() for row, cell in enumerate(cells)]
+
+    def learn(rows: Sequence[int]) -> Tokens:
+        texts = [cells[row] for row in rows]
+        tokenizer, pad, most = from_encoder(encoder) if encoder else (wordpiece(texts), 0, LONGEST)
+        tokenizer.no_truncation()
+        counts = [len(row.ids) for row in tokenizer.encode_batch(texts)]
+        wanted = int(np.quantile(counts, COVERED, method="higher"))
+        return cut(Tokens(tokenizer, column, min(max(8, -(-wanted // 8) * 8), most), pad))
+
+    return Examined(bad, keys, learn, lambda tokens: tokens.encode(frame))
+
+
+def read_tokenizer(path: Path) -> Any:
+    """A tokenizer file; it is data, nothing in it runs."""
+    from tokenizers import Tokenizer
+
+    try:
+        return Tokenizer.from_str(path.read_text("utf-8"))
+    except Exception as error:  # the library raises bare exceptions
+        raise BadInput(f"{path} is not a tokenizer: {error}") from None
+
+
+def from_encoder(folder: Path) -> tuple[Any, int, int]:
+    """The tokenizer of an encoder's folder, its padding and the longest text that it takes."""
+    from ova.models.pretrained import read_config
+
+    config = read_config(folder)
+    most = min(LONGEST, int(config.get("max_position_embeddings", LONGEST)) - 2)
+    pad = int(config.get("pad_token_id") or 0)
+    if (folder / TOKENIZER).is_file():
+        return read_tokenizer(folder / TOKENIZER), pad, most
+    if (folder / "vocab.txt").is_file():
+        return from_vocabulary(folder), pad, most
+    raise BadInput(f"{folder}: there is neither {TOKENIZER} nor vocab.txt in it")
+
+
+def from_vocabulary(folder: Path) -> Any:
+    """BERT's tokenizer from its list of word pieces."""
+    from tokenizers import BertWordPieceTokenizer
+
+    settings = folder / "tokenizer_config.json"
+    known = json.loads(settings.read_text("utf-8")) if settings.is_file() else {}
+    lowercase = bool(known.get("do_lower_case", True))
+    made = BertWordPieceTokenizer(str(folder / "vocab.txt"), lowercase=lowercase)
+    return made._tokenizer

@@ -1,0 +1,114 @@
+"""Encoders that the user has on disk: read as data, trained or frozen, kept whole in the model folder."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from transformers import (
+    AutoModel,
+    BertConfig,
+    BertModel,
+    ResNetConfig,
+    ResNetModel,
+    ViTConfig,
+    ViTModel,
+)
+
+import made_data
+from ova.errors import BadInput
+from ova.modelfolder.answer import answers
+from ova.modelfolder.export import export
+from ova.modelfolder.folder import load
+from ova.modelfolder.promise import Wanted
+from ova.modelfolder.train import train
+from ova.nn.formulations import DEFAULT, DEFAULT_FROZEN
+from ova.predictions import read
+from ova.training.engine import Machine, launch
+from ova.userdata.gather import Wish, gather
+from ova.userdata.vocabulary import wordpiece
+
+
+def bert(folder: Path) -> None:
+    tokenizer = wordpiece([" ".join(words) for words in made_data.TOPICS.values()] * 2)
+    config = BertConfig(
+        vocab_size=tokenizer.get_vocab_size(),
+        hidden_size=32,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=40,
+    )
+    BertModel(config).save_pretrained(folder)
+    tokenizer.save(str(folder / "tokenizer.json"))
+
+
+def vit(folder: Path) -> None:
+    config = ViTConfig(
+        hidden_size=32,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=32,
+        image_size=16,
+        patch_size=8,
+    )
+    ViTModel(config).save_pretrained(folder)
+
+
+def resnet(folder: Path) -> None:
+    config = ResNetConfig(embedding_size=8, hidden_sizes=[8, 16], depths=[1, 1], layer_type="basic")
+    ResNetModel(config).save_pretrained(folder)
+    (folder / "preprocessor_config.json").write_text(json.dumps({"size": {"height": 32}}))
+
+
+ENCODERS = {"bert": bert, "vit": vit, "resnet": resnet}
+
+
+def wish(name: str, at: Path, **more: object) -> Wish:
+    ENCODERS[name](at / name)
+    more = {"encoder": at / name, "settings": ("epochs=2", "lr=0.01"), **more}
+    if name == "bert":
+        data = made_data.sentences(at / "topics.csv")
+        return Wish(data=data, text="sentence", label="topic", **more)  # type: ignore[arg-type]
+    return Wish(data=made_data.pictures(at / "colours"), **more)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+@pytest.mark.parametrize("name", ENCODERS)
+def test_an_encoder_on_disk_round_trips(name: str, frozen: bool, tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    asked = wish(name, tmp_path, frozen=frozen)
+    machine = Machine(accelerator="cpu")
+    for _ in train(launch(machine), gather(asked), tmp_path / "m", machine, Wanted(coverage=0.5)):
+        pass
+    before = AutoModel.from_pretrained(tmp_path / name).state_dict()  # transformers renames some
+    after = load_file(tmp_path / "m" / "weights.safetensors")
+    kept = [torch.equal(w, after[f"backbone.body.network.{n}"]) for n, w in before.items()]
+    assert all(kept) == frozen
+    for path in (tmp_path / name).iterdir():
+        path.unlink()  # the model folder needs nothing else
+    model = load(tmp_path / "m")
+    assert model.facts["formulation"] == (DEFAULT_FROZEN if frozen else DEFAULT)
+    run = read(tmp_path / "m/run/predictions/test.parquet")
+    said = {round(a.confidence or 0, 4) for a in answers(model, [str(asked.data)])}
+    assert {round(float(c), 4) for c in run.confidence} <= said
+    if frozen:
+        assert export(model, tmp_path / "m.onnx") <= 1e-5
+
+
+def test_pickled_weights_and_other_folders_are_refused(tmp_path: Path) -> None:
+    asked = wish("bert", tmp_path)
+    gathered = gather(asked)
+    folder = tmp_path / "bert"
+    torch.save(load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
+    (folder / "model.safetensors").unlink()
+    machine = Machine(accelerator="cpu")
+    with pytest.raises(BadInput, match="safetensors"):
+        list(train(launch(machine), gathered, tmp_path / "m", machine, Wanted()))
+    (folder / "config.json").unlink()
+    with pytest.raises(BadInput, match="not the folder of an encoder"):
+        gather(asked)
+    table = Wish(data=made_data.table(tmp_path / "t.csv"), encoder=folder)
+    with pytest.raises(BadInput, match="a table has none"):
+        gather(table)

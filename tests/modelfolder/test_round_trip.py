@@ -1,0 +1,248 @@
+"""Train, predict and export, for images, texts and tables: one model each, used by all tests."""
+
+import csv
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+import pytest
+import torch
+from safetensors.torch import load_file
+from typer.testing import CliRunner
+
+import made_data
+from ova.cli.app import app
+from ova.data.task import NONE
+from ova.errors import BadInput
+from ova.files import read_lines
+from ova.modelfolder.answer import answers
+from ova.modelfolder.export import export
+from ova.modelfolder.folder import Model, load
+from ova.modelfolder.promise import Wanted
+from ova.modelfolder.train import train
+from ova.modelfolder.write import WRITERS, write
+from ova.predictions import read
+from ova.training.engine import Machine, launch
+from ova.userdata.gather import NOTHING, Gathered, Wish, gather
+from ova.userdata.kinds import KINDS
+from ova.userdata.rows import whole
+
+QUICK = ("epochs=4", "batch_size=16")
+
+
+@dataclass(frozen=True)
+class Case:
+    kind: str
+    wish: Wish
+    gathered: Gathered
+    out: Path
+
+
+MAKERS: dict[str, Callable[[Path], Wish]] = {
+    "image": lambda at: Wish(data=made_data.pictures(at / "colours")),
+    "text": lambda at: Wish(
+        data=made_data.sentences(at / "topics.csv"), text="sentence", label="topic"
+    ),
+    "table": lambda at: Wish(data=made_data.table(at / "table.csv")),
+}
+
+
+def fit(gathered: Gathered, out: Path, stop: int | None = None) -> None:
+    machine = Machine(accelerator="cpu")
+    wanted = Wanted(coverage=0.5)
+    for number, _ in enumerate(train(launch(machine), gathered, out, machine, wanted)):
+        if number == stop:
+            break
+
+
+@pytest.fixture(scope="session", params=KINDS)
+def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Case:
+    at = tmp_path_factory.mktemp(request.param)
+    made = MAKERS[request.param](at)
+    wish = Wish(data=made.data, text=made.text, label=made.label, settings=QUICK)
+    gathered = gather(wish)
+    fit(gathered, at / "model")
+    return Case(request.param, wish, gathered, at / "model")
+
+
+@pytest.fixture(scope="session")
+def model(case: Case) -> Model:
+    return load(case.out)
+
+
+def test_a_model_learns_and_its_folder_holds_nothing_that_runs(case: Case) -> None:
+    rows = read_lines(case.out / "run/measurements.jsonl")
+    accuracy = {r["dataset"]: r["value"] for r in rows if r["metric"] == "accuracy"}
+    assert accuracy["test"] > 0.8, accuracy
+    endings = {path.suffix for path in case.out.rglob("*") if path.is_file()}
+    assert endings <= {".json", ".jsonl", ".safetensors", ".parquet", ".html"}
+    assert (case.out / "report.html").stat().st_size > 10_000
+
+
+def test_predict_says_what_the_run_said(case: Case, model: Model) -> None:
+    """The rows of the test part, read again from the file, get the confidences of the run."""
+    said = list(answers(model, [str(case.wish.data)]))
+    run = read(case.out / "run/predictions/test.parquet")
+    frame = whole(case.wish.data)
+    assert len(said) == len(frame)
+    everything = model.preparation.encode(frame).x
+    place = {row.tobytes(): i for i, row in enumerate(everything.numpy())}
+    part = case.gathered.task.evaluations["test"]()
+    for i, x in enumerate(part.x):  # type: ignore[attr-defined]
+        answer = said[place[x.numpy().tobytes()]]
+        assert answer.confidence == pytest.approx(float(run.confidence[i]), abs=1e-5)
+        expected = model.classes[run.prediction[i]]
+        assert answer.label in (expected, NOTHING)
+        assert (answer.label == NOTHING) == (answer.confidence <= model.threshold.value)
+
+
+def test_refusals_name_the_best_guess(case: Case, model: Model) -> None:
+    inputs = [str(case.wish.data)]
+    all_answered, none_answered = (list(answers(model, inputs, t)) for t in (-1.0, 1.0))
+    assert all(a.label == NOTHING for a in none_answered)
+    assert [a.runner_up for a in none_answered] == [a.label for a in all_answered]
+    assert all(a.label != a.runner_up for a in all_answered)
+
+
+def test_onnx_decides_as_predict_does(case: Case, model: Model, tmp_path: Path) -> None:
+    assert export(model, tmp_path / "m.onnx") <= 1e-5
+    session = onnxruntime.InferenceSession(str(tmp_path / "m.onnx"))
+    x = model.preparation.encode(whole(case.wish.data)).x
+    probs, label, confident = session.run(None, {"input": x.numpy()})
+    said = list(answers(model, [str(case.wish.data)]))
+    names = [NOTHING if k == NONE else model.classes[k] for k in label]
+    near = [abs(a.confidence - model.threshold.value) < 1e-5 for a in said]
+    assert all(n == a.label for n, a, close in zip(names, said, near, strict=True) if not close)
+    confidence = np.array([a.confidence for a in said])
+    np.testing.assert_allclose(confident, confidence, atol=1e-5)
+    if model.calibration is None:
+        np.testing.assert_allclose(probs.max(1), confidence, atol=1e-5)
+    assert 0 < (label == NONE).sum() < len(label)  # both kinds of answer were compared
+    facts = {p.key: p.value for p in _metadata(tmp_path / "m.onnx")}
+    assert json.loads(facts["ova.classes"]) == list(model.classes)
+
+
+def _metadata(path: Path) -> list:
+    import onnx
+
+    return list(onnx.load(path).metadata_props)
+
+
+def test_every_edit_of_a_model_folder_is_found_and_named(case: Case, tmp_path: Path) -> None:
+    parts = [*json.loads((case.out / "model.json").read_text())["parts"], "model.json"]
+    for name in parts:
+        copy = tmp_path / name
+        shutil.copytree(case.out, copy, ignore=shutil.ignore_patterns("run", "report.html"))
+        content = (copy / name).read_bytes()
+        middle = content.index(b'"confidence": 0.95') + 17 if name == "model.json" else -2
+        changed = bytearray(content)
+        changed[middle] ^= 1
+        (copy / name).write_bytes(changed)
+        with pytest.raises(BadInput, match=f"{name}.*changed after training.*SHA-256"):
+            load(copy)
+        (copy / name).unlink()
+        with pytest.raises(BadInput, match=name):
+            load(copy)
+
+
+@pytest.mark.parametrize("case", ["table"], indirect=True)  # one is enough: they share the loop
+def test_an_interrupted_training_ends_with_the_same_weights(case: Case, tmp_path: Path) -> None:
+    epoch = -(-len(case.gathered.task.train) // 16)
+    fit(gather(case.wish), tmp_path / "again", stop=2 * epoch + 5)
+    assert not (tmp_path / "again/model.json").exists()
+    fit(gather(case.wish), tmp_path / "again")
+    first, second = (load_file(p / "weights.safetensors") for p in (case.out, tmp_path / "again"))
+    assert all(torch.equal(first[name], second[name]) for name in first)
+
+
+def test_a_folder_of_something_else_is_left_alone(case: Case, tmp_path: Path) -> None:
+    (tmp_path / "precious.txt").write_text("mine")
+    with pytest.raises(BadInput, match="not empty"):
+        fit(case.gathered, tmp_path)
+    other = MAKERS["table"](tmp_path)
+    with pytest.raises(BadInput, match=r"other data|another recipe"):
+        fit(gather(Wish(data=other.data, settings=("epochs=5",))), case.out)
+
+
+@pytest.mark.parametrize("ending", WRITERS)
+def test_answers_are_written_in_order_in_every_format(
+    case: Case, model: Model, ending: str, tmp_path: Path
+) -> None:
+    said = list(answers(model, [str(case.wish.data)]))
+    write(tmp_path / f"said{ending}", iter(said))
+    if ending == ".jsonl":
+        rows = read_lines(tmp_path / "said.jsonl")
+    else:
+        frame = whole(tmp_path / f"said{ending}")
+        rows = [{n: c[i] for n, c in frame.columns.items()} for i in range(len(frame))]
+    assert [r["label"] for r in rows] == [a.label for a in said]
+    got = [float(r["confidence"]) for r in rows]
+    assert got == pytest.approx([a.confidence for a in said], abs=1e-5)
+    with pytest.raises(BadInput, match="the ending says the format"):
+        write(tmp_path / "said.xlsx", iter(said))
+
+
+BAD = {
+    "image": ("bad.png", b"\x89PNG not at all"),
+    "text": ("bad.csv", b'sentence,topic\nrain and sun,x\n"",x\nab\xe9,x\none,two,three\nloan card,x\n'),
+    "table": (
+        "bad.csv",
+        b"length,size,colour\n1,1.7e9,red\n,1.7e9,red\nnan,1.7e9,red\n1,abc,red\n1,2\n1e300,1.7e9,red\n"
+        b"1,1.7e9,\n4,1.7e9,never seen\n",
+    ),
+}  # fmt: skip
+EXPECTED = {
+    "image": ["not an image"],
+    "text": [None, "empty text", "not UTF-8", "3 cells", None],
+    "table": [None, "'length' is empty", "no finite", "'size' is 'abc'", "2 cells", "too large",
+              "'colour' is empty", None],
+}  # fmt: skip
+
+
+def test_bad_rows_are_marked_counted_and_change_the_exit_code(case: Case, tmp_path: Path) -> None:
+    name, content = BAD[case.kind]
+    (tmp_path / name).write_bytes(content)
+    result = CliRunner().invoke(
+        app, ["predict", str(case.out), str(tmp_path / name), "-o", str(tmp_path / "o.jsonl")]
+    )
+    assert result.exit_code == 1, result.output
+    rows = read_lines(tmp_path / "o.jsonl")
+    for row, why in zip(rows, EXPECTED[case.kind], strict=True):
+        assert (row["problem"] is None) == (why is None), row
+        assert why is None or (why in row["problem"] and row["label"] is None)
+    bad = sum(why is not None for why in EXPECTED[case.kind])
+    assert f"{bad} could not be used" in result.output
+
+
+@pytest.mark.parametrize("case", ["text"], indirect=True)
+def test_text_comes_from_standard_input_and_plain_files(
+    case: Case, model: Model, tmp_path: Path
+) -> None:
+    lines = "rain and sun\n\nmoney and loan\n"
+    (tmp_path / "some.txt").write_text(lines)
+    piped = CliRunner().invoke(app, ["predict", str(case.out), "-"], input=lines)
+    assert piped.exit_code == 1
+    cells = list(csv.reader(piped.stdout.splitlines(), delimiter="\t"))
+    filed = list(answers(model, [str(tmp_path / "some.txt")]))
+    assert [row[1] for row in cells[1:]] == [a.label or "" for a in filed]
+    assert cells[2][-1] == "empty text"
+    with pytest.raises(BadInput, match="piped"):
+        list(answers(model, ["rain and sun"]))
+
+
+def test_what_was_never_read_gets_no_high_p_from_our_default(tmp_path: Path) -> None:
+    """A hundred sentences and a short training leave much of the space unvisited."""
+    data = made_data.sentences(tmp_path / "topics.csv")
+    fit(gather(Wish(data=data, text="sentence", label="topic")), tmp_path / "model")
+    model = load(tmp_path / "model")
+    strange = ["purple elephants swim quietly", "what is the meaning of life", "zzz qqq"]
+    never_read = made_data.write_csv(tmp_path / "s.csv", ["sentence"], [[s] for s in strange])
+    unknown, known = (
+        [a.confidence for a in answers(model, [str(path)])] for path in (never_read, data)
+    )
+    assert max(unknown) < 0.2
+    assert min(known) > 0.95

@@ -1,0 +1,361 @@
+"""Any classifier takes any of our last layers, keeps the rest, and trains where its users train."""
+
+import copy
+import pickle
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.utils.data import DataLoader, Dataset, TensorDataset
+
+import ova
+from ova.errors import BadInput
+from ova.models import MODELS
+from ova.nn.convert import IGNORED, convert
+from ova.nn.formulations import FORMULATIONS
+from ova.nn.heads import Affine
+from ova.nn.modules import Head, Loss
+
+PAPER = ("softmax", "dm", "ova", "ova-dm", "ova-ball")
+K = 5
+
+
+def resnet() -> nn.Module:
+    from transformers import ResNetConfig, ResNetForImageClassification
+
+    config = ResNetConfig(
+        embedding_size=8, hidden_sizes=[8, 16], depths=[1, 1], layer_type="basic", num_labels=K
+    )
+    return ResNetForImageClassification(config)
+
+
+def bert() -> nn.Module:
+    from transformers import BertConfig, BertForSequenceClassification
+
+    config = BertConfig(
+        vocab_size=50, hidden_size=16, num_hidden_layers=1, num_attention_heads=2,
+        intermediate_size=32, max_position_embeddings=16, num_labels=K,
+    )  # fmt: skip
+    return BertForSequenceClassification(config)
+
+
+def vit() -> nn.Module:
+    from transformers import ViTConfig, ViTForImageClassification
+
+    config = ViTConfig(
+        hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32,
+        image_size=16, patch_size=8, num_labels=K,
+    )  # fmt: skip
+    return ViTForImageClassification(config)
+
+
+def roberta() -> nn.Module:
+    from transformers import RobertaConfig, RobertaForSequenceClassification
+
+    config = RobertaConfig(
+        vocab_size=50, hidden_size=16, num_hidden_layers=1, num_attention_heads=2,
+        intermediate_size=32, max_position_embeddings=20, num_labels=K,
+    )  # fmt: skip
+    return RobertaForSequenceClassification(config)
+
+
+IMAGES = {"pixel_values": torch.randn(6, 3, 16, 16, generator=torch.Generator().manual_seed(0))}
+TOKENS = {"input_ids": torch.randint(3, 50, (6, 9), generator=torch.Generator().manual_seed(0))}
+TRANSFORMERS: dict[str, tuple[Any, dict[str, Tensor], str]] = {
+    "resnet": (resnet, IMAGES, "classifier.1"),
+    "bert": (bert, TOKENS, "classifier"),
+    "vit": (vit, IMAGES, "classifier"),
+    "roberta": (roberta, TOKENS, "classifier.out_proj"),
+}
+Y = torch.tensor([0, 1, 2, 3, 4, 0])
+
+
+@pytest.mark.parametrize("formulation", PAPER)
+@pytest.mark.parametrize(("make", "x", "layer"), TRANSFORMERS.values(), ids=TRANSFORMERS)
+def test_transformers_keep_all_but_the_last_layer(
+    make: Any, x: dict[str, Tensor], layer: str, formulation: str
+) -> None:
+    torch.manual_seed(0)
+    model = make()
+    before = {n: p.clone() for n, p in model.state_dict().items() if not n.startswith(layer + ".")}
+    converted, loss = ova.convert(model, formulation)
+    assert converted is model
+    assert isinstance(model.get_submodule(layer), Head)
+    after = model.state_dict()
+    assert all(torch.equal(after[n], p) for n, p in before.items())
+    assert {n for n in after if not n.startswith(layer + ".")} == set(before)
+    outputs = model(**x)
+    value = loss(outputs, Y)
+    value.backward()
+    assert torch.isfinite(value)
+    # Every weight learns, from the embedding to the new layer.
+    assert all(p.grad is not None for p in model.get_submodule(layer).parameters())
+    expected = FORMULATIONS[formulation].loss(outputs.logits, Y).mean()
+    assert torch.allclose(value, expected)
+    p = loss.probs(outputs)
+    assert p.shape == (6, K)
+    assert torch.allclose(loss.log_probs(outputs).exp(), p, atol=1e-6)
+
+
+@pytest.mark.parametrize(("make", "x", "layer"), TRANSFORMERS.values(), ids=TRANSFORMERS)
+@pytest.mark.parametrize("as_dict", [True, False])
+def test_labels_given_to_the_model_give_our_loss(
+    make: Any, x: dict[str, Tensor], layer: str, as_dict: bool
+) -> None:
+    model, _ = convert(make(), "dm")  # an earlier conversion is forgotten
+    model, _ = convert(model, "ova")
+    model.eval()
+    outputs = model(**x, labels=Y, return_dict=as_dict)
+    value, z = (outputs.loss, outputs.logits) if as_dict else outputs[:2]
+    assert torch.allclose(value, Loss("ova")(z, Y))
+    assert isinstance(model.get_submodule(layer), Head)
+
+
+@pytest.mark.parametrize("make", [resnet, bert, vit])
+def test_classes_may_change(make: Any) -> None:
+    model, _ = convert(make(), "ova-dm", classes=3)
+    x = TOKENS if make is bert else IMAGES
+    assert model(**x).logits.shape == (6, 3)
+    assert model.config.num_labels == 3
+
+
+LARGE = ("wrn-28-10", "resnet50")  # made of the same blocks as the small ones
+
+
+@pytest.mark.parametrize("name", [name for name in MODELS if name not in LARGE])
+def test_our_own_backbones(name: str) -> None:
+    tokens = "bert" in name or "text" in name
+    shape = (50, 12) if tokens else (2,) if name.startswith("mlp") else (3, 32, 32)
+    backbone = MODELS[name](shape, 0.0)
+    model = nn.Sequential(backbone, nn.Linear(backbone.features, K))
+    model, loss = convert(model, "ova-dm")
+    x = torch.randint(1, 50, (4, 12)) if tokens else torch.randn(4, *shape)
+    assert isinstance(model[1], Head)
+    loss(model(x), Y[:4]).backward()
+
+
+def test_a_plain_loop_learns() -> None:
+    torch.manual_seed(0)
+    x = torch.randn(300, 2) + 4 * torch.eye(3)[torch.arange(300) % 3] @ torch.randn(3, 2)
+    y = torch.arange(300) % 3
+    net = nn.Sequential(nn.Linear(2, 16), nn.ReLU(), nn.Linear(16, 3))
+    net, loss = convert(net, "ova-dm")
+    optimiser = torch.optim.Adam(net.parameters(), 0.02)
+    first = loss(net(x), y).item()
+    for _ in range(150):
+        optimiser.zero_grad()
+        value = loss(net(x), y)
+        value.backward()
+        optimiser.step()
+    assert value.item() < first / 2
+
+
+class Rows(Dataset):
+    """Sentences of two words, named as a Trainer wants them."""
+
+    def __len__(self) -> int:
+        return 32
+
+    def __getitem__(self, i: int) -> dict[str, Tensor]:
+        return {"input_ids": torch.tensor([3 + i % K, 10]), "labels": torch.tensor(i % K)}
+
+
+@pytest.mark.parametrize("given", [True, False], ids=["compute_loss_func", "labels only"])
+@pytest.mark.parametrize("steps", [1, 2])
+def test_the_trainer_of_transformers(tmp_path: Path, steps: int, given: bool) -> None:
+    from transformers import Trainer, TrainingArguments
+
+    torch.manual_seed(0)
+    model, loss = convert(bert(), "ova-dm")
+    arguments = TrainingArguments(
+        output_dir=str(tmp_path), max_steps=4, per_device_train_batch_size=8, report_to=[],
+        gradient_accumulation_steps=steps, learning_rate=1e-2, save_strategy="no", use_cpu=True,
+        logging_steps=1, disable_tqdm=True, dataloader_pin_memory=False,
+    )  # fmt: skip
+    trainer = Trainer(
+        model=model,
+        args=arguments,
+        train_dataset=Rows(),
+        eval_dataset=Rows(),
+        compute_loss_func=loss if given else None,
+    )
+    before = trainer.evaluate()["eval_loss"]
+    trainer.train()
+    said = trainer.predict(Rows())
+    assert trainer.evaluate()["eval_loss"] < before
+    assert said.predictions.shape == (32, K)
+    logged = [row["loss"] for row in trainer.state.log_history if "loss" in row]
+    mean = float(loss(torch.tensor(said.predictions), torch.arange(32) % K))
+    # Accumulated or not, what is minimised is the mean over the examples.
+    assert 0.3 * mean < logged[-1] < 3 * mean
+
+
+@pytest.mark.filterwarnings("ignore:.*LeafSpec:FutureWarning")
+def test_lightning(tmp_path: Path) -> None:
+    import lightning as L
+
+    class Module(L.LightningModule):
+        def __init__(self) -> None:
+            super().__init__()
+            net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, K))
+            self.net, self.loss = convert(net, "ova-dm")
+
+        def training_step(self, batch: list[Tensor], _: int) -> Tensor:
+            x, y = batch
+            return self.loss(self.net(x), y)
+
+        def configure_optimizers(self) -> torch.optim.Optimizer:
+            return torch.optim.Adam(self.parameters(), 0.05)
+
+    torch.manual_seed(0)
+    y = torch.arange(64) % K
+    x = torch.randn(64, 4) * 0.1 + torch.randn(K, 4)[y]
+    module = Module()
+    module.net(x)
+    before = module.loss(module.net(x), y).item()
+    trainer = L.Trainer(
+        max_epochs=20, accelerator="cpu", logger=False, enable_checkpointing=False,
+        enable_progress_bar=False, enable_model_summary=False, default_root_dir=tmp_path,
+    )  # fmt: skip
+    trainer.fit(module, DataLoader(TensorDataset(x, y), 16))
+    assert module.loss(module.net(x), y).item() < before
+
+
+def test_ignored_and_outside_labels() -> None:
+    _, loss = convert(nn.Sequential(nn.Linear(2, 3)), "ova")
+    z = torch.randn(2, 4, 3)
+    y = torch.tensor([[0, 1, IGNORED, 2], [-1, IGNORED, 1, 0]])
+    kept = y.flatten() != IGNORED
+    expected = Loss("ova")(z.reshape(-1, 3)[kept], y.flatten()[kept])
+    assert torch.allclose(loss(z, y), expected)
+
+
+def test_precision_device_and_mode_stay() -> None:
+    net = nn.Sequential(nn.Linear(2, 4), nn.Linear(4, 3)).double().eval()
+    convert(net, "ova-dm")
+    assert net[1].layer.weight.dtype == torch.float64
+    assert not net[1].training
+
+
+@pytest.mark.parametrize("remake", [copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))])
+def test_converted_models_can_be_copied(remake: Any) -> None:
+    model, _ = convert(vit(), "ova")
+    model.eval()
+    assert torch.equal(remake(model)(**IMAGES, labels=Y).loss, model(**IMAGES, labels=Y).loss)
+
+
+class TwoHeads(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.body, self.one, self.two = nn.Linear(2, 8), nn.Linear(8, 3), nn.Linear(8, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        z: Tensor = self.one(self.body(x))
+        return z
+
+
+def test_a_layer_may_be_named() -> None:
+    model, loss = convert(TwoHeads(), "ova", layer="one")
+    assert isinstance(model.one, Head)
+    assert isinstance(model.two, nn.Linear)
+    loss(model(torch.randn(4, 2)), Y[:4] % 3).backward()
+
+
+def untold() -> nn.Module:
+    model = vit()
+    model.classifier = nn.Identity()
+    return model
+
+
+CONV = nn.Sequential(nn.Conv2d(3, 8, 1), nn.Conv2d(8, 4, 1), nn.AdaptiveAvgPool2d(1))
+MIXED = nn.Sequential(nn.Linear(3, 8), nn.BatchNorm1d(8))
+BAD: dict[str, tuple[Any, dict[str, Any], str]] = {
+    "no linear layer": (CONV, {}, "there is no linear layer in the model (Sequential)"),
+    "linear before the last": (MIXED, {}, "with layer=..., one of: '0'"),
+    "no weights": (nn.Sequential(nn.ReLU()), {}, "there is no linear layer in the model"),
+    "bare layer": (nn.Linear(2, 3), {}, "there is no linear layer in the model (Linear)"),
+    "two heads": (TwoHeads(), {}, "2 linear layers have 3 outputs"),
+    "wrong name": (TwoHeads(), {"layer": "three"}, "there is no layer called 'three'"),
+    "no layer of that kind": (MIXED, {"layer": "1"}, "a BatchNorm1d, no nn.Linear"),
+    "head gone": (untold(), {}, f"no linear layer has {K} outputs"),
+    "lazy": (nn.Sequential(nn.LazyLinear(3)), {}, "run one batch"),
+    "one class": (nn.Sequential(nn.Linear(2, 3)), {"classes": 1}, "2 classes"),
+    "formulation": (TwoHeads(), {"formulation": "ova-md"}, "did you mean 'ova-dm'"),
+}
+
+
+@pytest.mark.parametrize(("model", "given", "says"), BAD.values(), ids=BAD)
+def test_bad_input_is_named_and_changes_nothing(
+    model: nn.Module, given: dict[str, Any], says: str
+) -> None:
+    before = repr(model)
+    with pytest.raises(BadInput) as error:
+        convert(model, **given)
+    assert says in str(error.value)
+    assert repr(model) == before
+
+
+def test_a_head_can_be_exchanged_again() -> None:
+    model = nn.Sequential(nn.Linear(2, 8), nn.Linear(8, 3))
+    for formulation in FORMULATIONS:
+        model, loss = convert(model, formulation)
+        assert model[1].formulation == loss.formulation == formulation
+    assert sum(isinstance(m, Head) for m in model.modules()) == 1
+
+
+def test_an_output_without_logits_is_named() -> None:
+    _, loss = convert(nn.Sequential(nn.Linear(2, 3)), "ova")
+    with pytest.raises(BadInput, match="no logits in an output of type str"):
+        loss("logits", Y)
+
+
+class WithDropout(nn.Module):
+    """Nobody but its author knows where the dropout acts."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.body = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.3))
+        self.dropout = nn.Dropout(0.2)
+        self.last = nn.Linear(8, K)
+
+    def forward(self, x: Tensor) -> Tensor:
+        z: Tensor = self.last(self.dropout(self.body(x)))
+        return z
+
+
+@pytest.mark.parametrize("formulation", FORMULATIONS)
+def test_dropout_right_before_a_distance_is_switched_off_and_no_other(formulation: str) -> None:
+    affine = isinstance(Head(formulation, 8, K).layer, Affine)
+    net = nn.Sequential(nn.Dropout(0.4), nn.Linear(4, 8), nn.Dropout(0.3), nn.Linear(8, K))
+    convert(net, formulation)
+    assert [m.p for m in net.modules() if isinstance(m, nn.Dropout)] == [0.4, 0.3 if affine else 0]
+    text: Any = bert()
+    convert(text, formulation)
+    assert text.dropout.p == (0.1 if affine else 0)
+    assert text.bert.embeddings.dropout.p == 0.1
+
+
+def test_a_dropout_that_may_stand_before_a_distance_is_told_of_and_left() -> None:
+    net = WithDropout()
+    with pytest.warns(UserWarning, match=r"'dropout' \(p = 0.2\).*model.dropout.p = 0"):
+        convert(net, "ova-ball")
+    assert net.dropout.p == 0.2
+    net.dropout.p = 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        convert(net, "ova-ball")
+        convert(WithDropout(), "ova")
+
+
+def test_a_head_starts_better_when_it_knows_the_targets() -> None:
+    torch.manual_seed(0)
+    y = torch.arange(60) % K
+    f = torch.randn(60, 16) + 4 * torch.eye(16)[y]
+    blind, told = Head("ova-ball", 16, K), Head("ova-ball", 16, K)
+    blind.start(f)
+    told.start(f, y)
+    right = [float((head(f).argmax(1) == y).float().mean()) for head in (blind, told)]
+    assert right[0] < 0.8 < right[1]

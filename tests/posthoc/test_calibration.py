@@ -1,0 +1,492 @@
+"""Calibration after training: the fits are those of others, the order is kept, bad input is named."""
+
+import json
+import runpy
+import warnings
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.optimize import minimize
+from scipy.special import expit, log_softmax
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.frozen import FrozenEstimator
+from sklearn.isotonic import IsotonicRegression
+from sklearn.linear_model import LogisticRegression
+
+from ova.cli import app as cli
+from ova.errors import BadInput
+from ova.files import write_lines
+from ova.metrics import METRICS
+from ova.metrics.evaluate import CALIBRATED, evaluate
+from ova.posthoc.calibration import CALIBRATIONS, Beta, Isotonic, Temperature, Top, from_json
+from ova.posthoc.calibration.fitting import FLOOR, fit_slopes, smoothed
+from ova.predictions import Predictions, read_any, write
+from ova.report import evidence, select
+from ova.training.run_folder import Run
+
+N, K = 1500, 5
+
+
+def softmax_said(seed=0, n=N, sharp=3.0):
+    """A softmax that is `sharp` times too sure."""
+    rng = np.random.default_rng(seed)
+    z = rng.normal(0, 1.5, (n, K))
+    p = np.exp(log_softmax(z, 1))
+    y = (p.cumsum(1) > rng.random((n, 1))).argmax(1)
+    return Predictions.from_logits(
+        sharp * z, log_softmax(sharp * z, 1), y, normalised=True, keep_probs=True
+    )
+
+
+def one_vs_all_said(seed=0, n=N, shift=-2.0, dtype=np.float64):
+    """One-vs-all that is not sure enough."""
+    rng = np.random.default_rng(seed)
+    z = rng.normal(0, 2, (n, K)) - 1
+    p = np.exp(log_softmax(2 * z, 1))
+    y = (p.cumsum(1) > rng.random((n, 1))).argmax(1)
+    z = (z + shift).astype(dtype)
+    return Predictions.from_logits(z, -np.logaddexp(0, -z), y, normalised=False, keep_probs=True)
+
+
+SAID = {"softmax": softmax_said, "one-vs-all": one_vs_all_said}
+BOTH = pytest.mark.parametrize("said", SAID.values(), ids=SAID)
+EVERY = pytest.mark.parametrize("method", CALIBRATIONS)
+
+
+def ece(p):
+    return METRICS["ece"](p)
+
+
+def logit(p):
+    return np.log(p) - np.log1p(-p)
+
+
+# Promises over the table
+
+
+@BOTH
+@EVERY
+def test_the_error_on_new_examples_falls_and_answers_stay(said, method):
+    held, new = said(0), said(1)
+    after = CALIBRATIONS[method].fit(held).apply(new)
+    if method == "temperature" and not new.normalised:
+        assert ece(after) < ece(new)  # one-vs-all is shifted, which no temperature undoes
+    else:
+        assert ece(after) < 0.6 * ece(new)
+        assert ece(after) < 0.05
+    assert after.confidence.min() >= 0
+    assert after.confidence.max() <= 1
+    for name in ("id", "target", "prediction", "max_logit", "energy"):
+        assert np.array_equal(getattr(after, name), getattr(new, name)), name
+    for name in ("log_p", "log_none", "squared_error", "entropy", "probs"):
+        assert getattr(after, name) is None, name
+
+
+@BOTH
+@EVERY
+def test_the_order_is_what_the_table_says(said, method):
+    held, new = said(0), said(1)
+    kind = CALIBRATIONS[method]
+    assert kind.order in ("kept", "weakly", "may change")
+    order = np.argsort(new.confidence, kind="stable")
+    after = kind.fit(held).apply(new).confidence[order]
+    rises = np.diff(after)[np.diff(new.confidence[order]) > 0]
+    if kind.order == "kept":
+        assert (rises > 0).all()
+    elif kind.order == "weakly":
+        assert (rises >= 0).all()
+        assert (rises == 0).any()
+    elif new.normalised:
+        assert (rises < 0).any()  # so temperature is rightly not promised to keep it
+    else:
+        assert (rises > 0).all()
+
+
+@BOTH
+@EVERY
+def test_json_gives_back_the_same_calibration(said, method):
+    fitted = CALIBRATIONS[method].fit(said())
+    again = from_json(json.loads(json.dumps(fitted.to_json(), allow_nan=False)))
+    assert again == fitted
+    new = said(1)
+    assert np.array_equal(again.confidence(new), fitted.confidence(new))
+
+
+@BOTH
+@EVERY
+def test_a_fit_does_not_depend_on_the_order_of_the_examples(said, method):
+    held = said()
+    turned = held.take(np.random.default_rng(5).permutation(len(held)))
+    one, other = (CALIBRATIONS[method].fit(p).confidence(said(1)) for p in (held, turned))
+    assert one == pytest.approx(other, abs=1e-8)
+
+
+@EVERY
+def test_an_example_of_none_of_the_classes_counts_as_wrong_or_not_at_all(method):
+    held = softmax_said()
+    none = replace(held, target=np.where(np.arange(N) < 200, -1, held.target).astype(np.int32))
+    less = CALIBRATIONS[method].fit(none).confidence(held).mean()
+    if method == "temperature":  # it has no log p
+        kept = held.take(np.arange(200, N))
+        assert less == pytest.approx(Temperature.fit(kept).confidence(held).mean())
+    else:
+        assert less < CALIBRATIONS[method].fit(held).confidence(held).mean() - 0.05
+
+
+# Oracles
+
+
+class Scorer(ClassifierMixin, BaseEstimator):
+    """A fitted classifier whose decision is its input."""
+
+    def fit(self, x, y):
+        self.classes_ = np.array([0, 1])
+        return self
+
+    def decision_function(self, x):
+        return x[:, 0]
+
+    def predict(self, x):
+        return (x[:, 0] > 0).astype(int)
+
+
+@BOTH
+def test_top_is_the_sigmoid_of_scikit_learn(said):
+    held, new = said(0), said(1)
+    of = (lambda p: logit(p.confidence)) if held.normalised else (lambda p: p.max_logit)
+    x, right = of(held)[:, None], held.correct
+    scorer = FrozenEstimator(Scorer().fit(x, right))
+    theirs = CalibratedClassifierCV(scorer, method="sigmoid").fit(x, right)
+    assert Top.fit(held).confidence(new) == pytest.approx(
+        theirs.predict_proba(of(new)[:, None])[:, 1], abs=1e-4
+    )
+
+
+def soft_logistic(x, t):
+    """Logistic regression without penalty on soft targets: each example as right and as wrong."""
+    model = LogisticRegression(C=np.inf, tol=1e-10, max_iter=10_000)
+    twice, y = np.vstack([x, x]), np.repeat([1, 0], len(x))
+    return model.fit(twice, y, sample_weight=np.concatenate([t, 1 - t]))
+
+
+@BOTH
+def test_top_and_beta_are_logistic_regressions_on_smoothed_targets(said):
+    held = said()
+    t, c = smoothed(held.correct), held.confidence
+    s = logit(c) if held.normalised else held.max_logit
+    theirs = soft_logistic(s[:, None], t).predict_proba(s[:, None])[:, 1]
+    assert Top.fit(held).confidence(held) == pytest.approx(theirs, abs=1e-5)
+    x = np.stack([np.log(c), -np.log1p(-c)], 1)
+    model = soft_logistic(x, t)
+    ours = Beta.fit(held)
+    if (model.coef_ > 0).all():
+        assert ours.confidence(held) == pytest.approx(model.predict_proba(x)[:, 1], abs=1e-4)
+
+
+def test_beta_within_its_bounds_is_the_best_of_all():
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(400, 2)) * [1, 5] + [2, -3]
+    t = expit(1.5 * x[:, 0] - 0.4 * x[:, 1])  # the second slope wants to be negative
+    a, b = fit_slopes(x, t)
+    least = FLOOR / x.std(0)
+    found = minimize(
+        lambda w: (np.logaddexp(0, x @ w[:2] + w[2]) - t * (x @ w[:2] + w[2])).mean(),
+        [0.1, 0.1, 0.0],
+        bounds=[(least[0], None), (least[1], None), (None, None)],
+        options={"ftol": 1e-15, "gtol": 1e-10},
+    )
+    assert a[1] == pytest.approx(least[1])
+    assert [*a, b] == pytest.approx(found.x, abs=1e-4)
+
+
+@BOTH
+def test_isotonic_is_that_of_scikit_learn(said):
+    held, new = said(0), said(1)
+    of = (lambda p: logit(p.confidence)) if held.normalised else (lambda p: p.max_logit)
+    theirs = IsotonicRegression(y_min=0, y_max=1, out_of_bounds="clip")
+    theirs.fit(of(held), held.correct)
+    ours = Isotonic.fit(held)
+    assert ours.confidence(new) == pytest.approx(theirs.predict(of(new)), abs=1e-9)
+    assert len(ours.x) < len(held) / 4
+
+
+def test_temperature_is_the_best_of_a_grid_and_undoes_what_was_done():
+    held = softmax_said(n=4000)
+    u = np.log(held.probs)
+    grid = np.linspace(2, 4.5, 501)
+    loss = [-log_softmax(u / t, 1)[np.arange(4000), held.target].mean() for t in grid]
+    fitted = Temperature.fit(held)
+    assert fitted.temperature == pytest.approx(grid[np.argmin(loss)], abs=0.006)
+    assert fitted.temperature == pytest.approx(3, rel=0.1)
+    p = np.exp(log_softmax(u / fitted.temperature, 1)).max(1)
+    assert fitted.confidence(held) == pytest.approx(p, abs=1e-12)
+
+
+@pytest.fixture(scope="module")
+def netcal():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import netcal.scaling
+
+        yield netcal.scaling
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_temperature_is_that_of_netcal(netcal):
+    held, new = softmax_said(0), softmax_said(1)
+    theirs = netcal.TemperatureScaling()
+    theirs.fit(held.probs, held.target)
+    expected = theirs.transform(new.probs).max(1)
+    assert Temperature.fit(held).confidence(new) == pytest.approx(expected, abs=2e-3)
+
+
+@BOTH
+@pytest.mark.filterwarnings("ignore")
+def test_beta_is_that_of_netcal(netcal, said):
+    held, new = said(0), said(1)
+    theirs = netcal.BetaCalibration()
+    theirs.fit(held.confidence, held.correct.astype(int))
+    ours = Beta.fit(held)
+    # Their targets are not smoothed, hence not closer.
+    assert ours.confidence(new) == pytest.approx(theirs.transform(new.confidence), abs=0.01)
+
+
+# Corners
+
+
+@EVERY
+def test_float32_that_says_one_is_calibrated_too(method):
+    held = one_vs_all_said(shift=17.0, dtype=np.float32)
+    assert (held.confidence == 1).mean() > 0.5
+    fitted = CALIBRATIONS[method].fit(held)
+    assert np.isfinite(fitted.confidence(held)).all()
+    if method in ("top", "isotonic"):  # the largest logit still tells them apart
+        assert ece(fitted.apply(held)) < 0.04
+
+
+def test_separated_answers_give_finite_numbers():
+    c = np.linspace(0.1, 0.9, 100)
+    said = three_columns(c, c > 0.5)
+    for kind in (Top, Beta):
+        after = kind.fit(said).confidence(said)
+        assert 0.5 < after[-1] < 1
+        assert 0 < after[0] < 0.5
+
+
+def test_confidence_that_falls_with_rightness_becomes_nearly_constant_and_keeps_its_order():
+    c = np.linspace(0.1, 0.9, 100)
+    said = three_columns(c, c < 0.5)
+    for kind in (Top, Beta):
+        after = kind.fit(said).confidence(said)
+        assert (np.diff(after) > 0).all()
+        assert after == pytest.approx(said.correct.mean(), abs=0.01)
+
+
+def three_columns(confidence, right):
+    right = np.asarray(right)
+    return Predictions(
+        id=np.arange(len(right)),
+        target=np.where(right, 0, 1).astype(np.int32),
+        prediction=np.zeros(len(right), np.int32),
+        confidence=np.asarray(confidence),
+        classes=None,
+        normalised=None,
+    )
+
+
+# Bad input
+
+
+@EVERY
+def test_bad_input_is_named(method):
+    kind, held = CALIBRATIONS[method], softmax_said()
+    with pytest.raises(BadInput, match=f"at least {kind.fewest} held-out examples, there are 3"):
+        kind.fit(held.take(slice(3)))
+    with pytest.raises(BadInput, match="answers are right"):
+        kind.fit(replace(held, target=held.prediction))
+    with pytest.raises(BadInput, match="answers are wrong"):
+        kind.fit(replace(held, target=(held.prediction + 1).astype(np.int32) % K))
+    broken = held.confidence.copy()
+    broken[7] = np.nan
+    with pytest.raises(BadInput, match=r"1 of 1500 values of confidence .* row 7"):
+        kind.fit(replace(held, confidence=broken))
+    with pytest.raises(BadInput, match="fitted on probabilities that sum to one, these are one-"):
+        kind.fit(held).apply(one_vs_all_said())
+
+
+def test_what_cannot_be_told_from_the_columns_is_said():
+    held = softmax_said()
+    with pytest.raises(BadInput, match="needs the matrix of probabilities"):
+        Temperature.fit(replace(held, probs=None))
+    with pytest.raises(BadInput, match="needs the matrix of probabilities"):
+        Temperature.fit(held).apply(replace(held, probs=None))
+    said = one_vs_all_said()
+    with pytest.raises(BadInput, match="fitted on the largest logit"):
+        Top.fit(said).apply(replace(said, max_logit=None))
+    flat = replace(held, confidence=np.full(N, 0.5))
+    for kind in (Top, Beta):
+        with pytest.raises(BadInput, match="scores are equal"):
+            kind.fit(flat)
+    broken = np.where(np.arange(N) == 4, np.nan, said.max_logit)
+    with pytest.raises(BadInput, match="max_logit are NaN"):
+        Top.fit(replace(said, max_logit=broken))
+    broken = np.where(np.arange(N) == 4, np.inf, said.max_logit)
+    with pytest.raises(BadInput, match="max_logit are NaN or infinite, the first in row 4"):
+        Top.fit(replace(said, max_logit=broken))
+    assert Top.fit(said).confidence(replace(said, max_logit=broken))[4] == 1
+    with pytest.raises(BadInput, match="are they logits"):
+        Beta.fit(replace(held, confidence=held.confidence * 3))
+
+
+TOP = {"method": "top", "n": 9, "normalised": None, "a": 1.0, "b": 0.0, "score": "max_logit"}
+KNOTS = {"method": "isotonic", "n": 9, "normalised": None, "score": "max_logit"}
+
+
+@pytest.mark.parametrize(
+    ("row", "what"),
+    [
+        ({}, "no method"),
+        ([], "no method"),
+        (TOP | {"method": "tops"}, "did you mean 'top'"),
+        (TOP | {"a": -1.0}, "positive"),
+        (TOP | {"a": float("nan")}, "not finite"),
+        (TOP | {"b": "much"}, "not a calibration"),
+        (TOP | {"more": 1}, "not a calibration"),
+        (TOP | {"score": "energy"}, "not 'energy'"),
+        (KNOTS | {"x": [0, 1], "y": [0.7, 0.2]}, "must rise"),
+        (KNOTS | {"x": [0, 1], "y": [0.7]}, "must rise"),
+        (KNOTS | {"x": [], "y": []}, "must rise"),
+        (KNOTS | {"x": [0, 1], "y": [0.7, 1.2]}, "must rise"),
+        ({"method": "top", "why_not": "all answers are right"}, "no calibration: all answers"),
+    ],
+)
+def test_foreign_json_is_refused(row, what):
+    with pytest.raises(BadInput, match=what):
+        from_json(row)
+
+
+# Measurements
+
+
+def test_calibrated_rows_are_marked_and_only_what_calibration_changes():
+    sets = {"validation": softmax_said(0), "test": softmax_said(1)}
+    sets |= {f"shift/fog/{s}": softmax_said(1 + s, sharp=3 + s) for s in (1, 2)}
+    fitted = Top.fit(sets["validation"])
+    rows = [r for r in evaluate(sets, calibration=fitted)[0] if "calibration" in r]
+    names = ["test", "shift/fog/1", "shift/fog/2", "shift/*/1", "shift/*/2", "shift"]
+    assert {(r["dataset"], r["metric"]) for r in rows} == {
+        (n, m) for n in names for m in CALIBRATED
+    }
+    assert {r["calibration"] for r in rows} == {"top"}
+    raw, _ = evaluate({"test": fitted.apply(sets["test"])})
+    for row in rows[: len(CALIBRATED)]:
+        (same,) = (r for r in raw if r["metric"] == row["metric"])
+        assert row == same | {"calibration": "top"}
+
+
+def test_the_readme_shows_raw_values(tmp_path, monkeypatch):
+    docs = Path(__file__).parents[2] / "docs"
+    monkeypatch.syspath_prepend(str(docs))  # where a script finds its neighbours
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / "recipe.json").write_text('{"formulation": "ova"}')
+    raw = {"dataset": "test", "metric": "ece", "value": 0.25, "n": 9}
+    write_lines(run / "measurements.jsonl", [raw, raw | {"value": 0.5, "calibration": "top"}])
+    page = runpy.run_path(str(docs / "make_readme.py"))
+    assert page["headline"](str(tmp_path)).splitlines()[-1] == "| `ova` | 1 | 0.250 |"
+
+
+def test_the_report_draws_raw_values_and_lists_both():
+    rows, _ = evaluate({"test": softmax_said(1)}, calibration=Top.fit(softmax_said(0)))
+    seen = Run("e", "r", "softmax", 0, measurements=rows)
+    (shown,) = select.values([seen], "ece", "test")
+    assert shown["value"] == ece(softmax_said(1))
+    listed = str(evidence.all_rows([seen]))
+    assert "calibration top" in listed
+    assert f"{rows[1]['value']:.5g}" in listed
+    assert f"{shown['value']:.5g}" in listed
+
+
+# The command
+
+
+def run(monkeypatch, *args):
+    monkeypatch.setattr("sys.argv", ["ova", "calibrate", *map(str, args)])
+    try:
+        cli.main()
+    except SystemExit as end:
+        return end.code or 0
+    return 0
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, p in {"fit": softmax_said(0), "new": softmax_said(1)}.items():
+        np.savez(f"{name}.npz", probs=p.probs, target=p.target)
+        columns = {n: getattr(p, n) for n in ("target", "prediction", "confidence")}
+        pd.DataFrame(columns).to_csv(f"{name}.csv", index=False)
+    for name, p in {"fit": one_vs_all_said(0), "new": one_vs_all_said(1)}.items():
+        write(Path(f"{name}.parquet"), p)
+        np.savez(f"{name}-ova.npz", probs=p.probs, target=p.target)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("new", "fit", "method"),
+    [
+        ("new.npz", "fit.npz", "temperature"),
+        ("new.csv", "fit.csv", "top"),
+        ("new.csv", "fit.npz", "top"),
+        ("new.parquet", "fit.parquet", "top"),
+    ],
+)
+def test_the_command_chooses_measures_and_writes(files, monkeypatch, capsys, new, fit, method):
+    assert run(monkeypatch, new, "--fit", fit, "--out", "a.parquet", "--json", "a.json") == 0
+    out = capsys.readouterr().out
+    assert out.startswith(f"{method} on {N} held-out examples: ")
+    line = next(words for line in out.splitlines() if (words := line.split())[:1] == ["ece"])
+    assert float(line[2]) < 0.6 * float(line[1])
+    fitted, said = from_json(json.loads(Path("a.json").read_text())), read_any(Path(new))
+    assert fitted.method == method
+    after = read_any(Path("a.parquet"))
+    assert np.array_equal(after.confidence, fitted.apply(said).confidence)
+    assert f"{ece(after):.4f}" == line[2]
+
+
+@EVERY
+def test_the_command_knows_every_method_and_writes_csv(files, monkeypatch, method):
+    args = ("new-ova.npz", "--fit", "fit-ova.npz", "--one-vs-all", "--method", method)
+    assert run(monkeypatch, *args, "--out", "a.csv") == 0
+    after = CALIBRATIONS[method].fit(replace(one_vs_all_said(), max_logit=None))
+    expected = after.confidence(one_vs_all_said(1))
+    assert read_any(Path("a.csv")).confidence == pytest.approx(expected, abs=1e-9)
+
+
+def test_a_file_with_logits_is_fitted_by_what_the_other_has(files, monkeypatch):
+    args = ("new-ova.npz", "--fit", "fit.parquet", "--one-vs-all", "--json", "a.json")
+    assert run(monkeypatch, *args) == 0
+    assert json.loads(Path("a.json").read_text())["score"] == "logit of max_p"
+
+
+@pytest.mark.parametrize(
+    ("args", "what"),
+    [
+        (("new.csv", "--fit", "new.csv"), "other examples"),
+        (("new.csv", "--fit", "fit.csv", "--out", "new.csv"), "write over"),
+        (("new.csv", "--fit", "fit.csv", "--out", "a.npz"), "must end in"),
+        (("new.csv", "--fit", "none.csv"), "none.csv"),
+        (("new.csv", "--fit", "fit.csv", "--method", "bta"), "did you mean 'beta'"),
+        (("new.csv", "--fit", "fit.csv", "--method", "temperature"), "matrix of probabilities"),
+        (("new.npz", "--fit", "fit.parquet"), "fitted on one-vs-all"),
+    ],
+)
+def test_the_command_refuses_and_writes_nothing(files, monkeypatch, capsys, args, what):
+    before = {p: p.read_bytes() for p in files.iterdir()}
+    assert run(monkeypatch, *args, "--json", "a.json") == 2
+    assert what in capsys.readouterr().err
+    assert {p: p.read_bytes() for p in files.iterdir()} == before

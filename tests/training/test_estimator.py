@@ -1,0 +1,254 @@
+"""OneVsAllClassifier is a scikit-learn classifier, and can refuse to answer."""
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from sklearn.base import clone
+from sklearn.calibration import CalibrationDisplay
+from sklearn.datasets import load_breast_cancer, load_iris, make_blobs
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import ova
+from ova.errors import BadInput
+from ova.nn.formulations import FORMULATIONS
+from ova.posthoc.threshold import Threshold
+from ova.training.estimator import KEPT, OneVsAllClassifier
+
+QUICK = {"hidden": (16,), "epochs": 60, "random_state": 0}
+SUM = "p_k of one-vs-all answer K questions; they do not sum to one, and must not"
+BY_DESIGN = {
+    "check_classifiers_train": SUM,
+    "check_decision_proba_consistency": "sign(log p_1 - log p_0) decides, p_1 alone does not: "
+    + SUM,
+}
+
+
+def expected(estimator: OneVsAllClassifier) -> dict[str, str]:
+    unnormalised = estimator.formulation != "softmax" and not estimator.normalised
+    return BY_DESIGN if unnormalised else {}
+
+
+@parametrize_with_checks(
+    [
+        OneVsAllClassifier(normalised=True, **QUICK),
+        OneVsAllClassifier("softmax", **QUICK),
+        OneVsAllClassifier("softmax", calibration="top", **QUICK),
+        OneVsAllClassifier(**QUICK),
+    ],
+    expected_failed_checks=expected,
+)
+@pytest.mark.filterwarnings("ignore:confidences stay uncalibrated")  # their tables are tiny
+def test_scikit_learn_checks(estimator: OneVsAllClassifier, check: Any) -> None:
+    check(estimator)
+
+
+def test_the_defaults_learn_and_probabilities_are_honest() -> None:
+    X, y = load_iris(return_X_y=True)
+    model = ova.OneVsAllClassifier(random_state=0).fit(X, y)
+    assert model.score(X, y) > 0.95
+    p = model.predict_proba(X)
+    assert ((p >= 0) & (p <= 1)).all()
+    assert abs(p.sum(1) - 1).max() > 0.05
+    assert model.predict_proba(X + 100).max() < 0.01
+    assert np.allclose(p.max(1), model.confidence_of(X))
+    share = OneVsAllClassifier(normalised=True, random_state=0).fit(X, y).predict_proba(X)
+    assert np.allclose(share, p / p.sum(1, keepdims=True))
+
+
+def test_in_pipelines_searches_and_displays() -> None:
+    X, y = load_breast_cancer(return_X_y=True)
+    X, y = X[:200], np.array(["bad", "good"])[y[:200]]
+    model = make_pipeline(StandardScaler(), OneVsAllClassifier("ova", **QUICK))
+    assert cross_val_score(model, X, y, cv=3).mean() > 0.9
+    grid = {"onevsallclassifier__formulation": ["softmax", "ova-dm"]}
+    search = GridSearchCV(model, grid, cv=2).fit(X, y)
+    assert search.best_score_ > 0.85
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    display = CalibrationDisplay.from_estimator(model.fit(X, y), X, y, n_bins=5)
+    assert len(display.prob_true)
+
+
+LABELS: dict[str, tuple[list[Any], Any]] = {
+    "numbers": ([0, 1, 2], -1),
+    "floats": ([0.0, 1.0, 2.0], -1),
+    "texts": (["a", "b, c", 'say "d"'], "none of the above"),
+    "bytes-like objects": (["", " ", "ü"], "none of the above"),
+}
+
+
+@pytest.mark.parametrize(("labels", "refusal"), LABELS.values(), ids=LABELS)
+def test_far_inputs_are_refused(labels: list[Any], refusal: Any) -> None:
+    X, y = make_blobs(300, centers=3, random_state=0)
+    y = np.array(labels)[y]
+    model = OneVsAllClassifier(threshold=0.05, **QUICK).fit(X, y)
+    assert set(model.predict(X + 1000)) == {refusal}
+    assert model.reject_label_ == refusal
+    assert np.isin(model.predict(X), [*labels, refusal]).all()
+    assert (model.predict(X) == y).mean() > 0.8
+    assert model.score(X + 1000, y) == 0
+
+
+@pytest.mark.parametrize("name", ["far", 7, None])
+def test_the_reject_label_may_be_of_another_kind(name: Any) -> None:
+    X, y = make_blobs(100, centers=2, random_state=0)
+    model = OneVsAllClassifier(threshold=1.0, reject_label=name, **QUICK).fit(X, y)
+    assert set(model.predict(X)) == {-1 if name is None else name}
+
+
+def test_the_promise_is_fitted_on_held_out_rows() -> None:
+    X, y = make_blobs(2000, centers=4, cluster_std=1.2, random_state=0)
+    new_X, new_y = X[1000:], y[1000:]
+    model = OneVsAllClassifier(accuracy=0.9, holdout=0.5, **QUICK).fit(X[:1000], y[:1000])
+    assert isinstance(model.threshold_, Threshold)
+    assert model.threshold_.promised
+    assert model.threshold_.n == 500
+    said = model.predict(new_X)
+    answered = said != -1
+    assert 0.3 < answered.mean() < 1
+    assert (said[answered] == new_y[answered]).mean() >= 0.9
+    assert (answered == model.threshold_.answers(model.confidence_of(new_X))).all()
+
+
+def test_a_promise_that_cannot_be_made_is_said_and_refuses_all() -> None:
+    X, y = make_blobs(100, centers=2, random_state=0)
+    with pytest.warns(UserWarning, match="299 would be needed.*every input will be refused"):
+        model = OneVsAllClassifier(accuracy=0.99, **QUICK).fit(X, y)
+    assert set(model.predict(X)) == {-1}
+
+
+@pytest.mark.parametrize("formulation", ["ova", "ova-dm", "softmax"])
+@pytest.mark.parametrize("method", KEPT)
+def test_a_calibration_is_honest_and_changes_no_decision(method: str, formulation: str) -> None:
+    """The same rows are refused with and without it; its threshold is one of its confidences."""
+    X, y = make_blobs(3000, centers=4, cluster_std=1.8, random_state=0)
+    seen, new, new_y = X[:1500], X[1500:], y[1500:]
+    given = {**QUICK, "accuracy": 0.8, "holdout": 0.4}
+    raw, sure = (
+        OneVsAllClassifier(formulation, calibration=name, **given).fit(seen, y[:1500])
+        for name in ("none", method)
+    )
+    assert (raw.predict(new) == sure.predict(new)).all()
+    assert 0.1 < (sure.predict(new) == -1).mean() < 0.9
+    assert (raw.predict_proba(new) == sure.predict_proba(new)).all()
+    c = sure.confidence_of(new)
+    assert (np.argsort(c) == np.argsort(raw.confidence_of(new))).all()
+    assert sure.threshold_.promise == raw.threshold_.promise
+    assert sure.threshold_.answered == raw.threshold_.answered
+    assert ((sure.predict(new) == -1) == ~sure.threshold_.answers(c)).all()
+    right = sure.classes_[sure.predict_proba(new).argmax(1)] == new_y
+    assert abs(c.mean() - right.mean()) < 0.04
+    assert abs(c.mean() - right.mean()) <= abs(raw.confidence_of(new).mean() - right.mean()) + 0.02
+
+
+def test_a_number_as_threshold_is_compared_with_the_calibrated_confidence() -> None:
+    X, y = make_blobs(600, centers=3, cluster_std=2.5, random_state=0)
+    model = OneVsAllClassifier(calibration="top", threshold=0.6, **QUICK).fit(X, y)
+    assert ((model.predict(X) == -1) == (model.confidence_of(X) <= 0.6)).all()
+    assert not np.allclose(model.confidence_of(X), model.predict_proba(X).max(1))
+
+
+def test_a_calibration_that_cannot_be_fitted_is_said_and_left_out() -> None:
+    X, y = make_blobs(100, centers=2, random_state=3)
+    with pytest.warns(UserWarning, match="stay uncalibrated: all 30 held-out answers are right"):
+        model = OneVsAllClassifier(calibration="top", **QUICK).fit(X, y)
+    assert model.calibration_ is None
+    assert np.allclose(model.confidence_of(X), model.predict_proba(X).max(1))
+
+
+@pytest.mark.parametrize("formulation", FORMULATIONS)
+@pytest.mark.parametrize("labels", [[0, 1, 2, 99], ["a", "b", "c", "other"]], ids=["int", "text"])
+def test_examples_of_none_are_no_class_and_are_refused(formulation: str, labels: list[Any]) -> None:
+    """A blob in the middle of three is none of them: nearer to all than a far input would be."""
+    X, k = make_blobs(1200, centers=[[-4, 0], [4, 0], [0, 6], [0, 1]], random_state=0)
+    y, none = np.array(labels)[k], k == 3
+    model = OneVsAllClassifier(
+        formulation, none_label=labels[3], threshold=0.6, **{**QUICK, "epochs": 15}
+    ).fit(X, y)
+    assert model.classes_.tolist() == labels[:3]
+    assert model.predict_proba(X).shape == (1200, 3)
+    c = model.confidence_of(X)
+    assert roc_auc_score(~none, c) > 0.95
+    said = model.predict(X)
+    assert set(said.tolist()) <= {*labels}
+    right = sum(s == t for s, t in zip(said.tolist(), y.tolist(), strict=True)) / len(y)
+    assert model.score(X, y) == pytest.approx(right)
+
+
+def test_an_answered_example_of_none_is_a_wrong_answer_for_every_promise() -> None:
+    """Oracle: the held-out rows by hand; a third of all rows is noise of no class."""
+    draw = np.random.default_rng(0)
+    X, y = make_blobs(1500, centers=2, cluster_std=1.0, random_state=0)
+    X, y = np.vstack([X, draw.uniform(-8, 8, (500, 2))]), np.append(y, [-1] * 500)
+    given = {**QUICK, "accuracy": 0.9, "calibration": "top", "none_label": -1}
+    model = OneVsAllClassifier("ova", reject_label="?", **given).fit(X, y)
+    order = np.random.RandomState(0).permutation(2000)[:600]
+    held, right = X[order], model.predict_proba(X[order]).argmax(1) == y[order]
+    by_hand = ova.fit_threshold((model.confidence_of(held), right), 0.9)
+    assert model.threshold_ == by_hand
+    assert model.calibration_.n == 600
+    assert abs(model.confidence_of(held).mean() - right.mean()) < 0.01
+    said = model.predict(X)
+    both = np.where(y == -1, said == "?", said == y.astype(object))
+    assert model.score(X, y) == both.mean()
+    silent = OneVsAllClassifier("ova", none_label=-1, **QUICK).fit(X, y)
+    assert silent.score(X, y) <= 0.75  # without a threshold an example of none is answered
+
+
+def test_a_class_with_one_example_and_a_column_that_never_varies() -> None:
+    X, y = make_blobs(60, centers=2, random_state=0)
+    X = np.column_stack([X, np.full(60, 1e9)])
+    y[0] = 2
+    model = OneVsAllClassifier(**QUICK).fit(X, y)
+    assert model.predict_proba(X).shape == (60, 3)
+    assert np.isfinite(model.predict_log_proba(X)).all()
+
+
+def test_the_seed_decides_and_the_global_state_is_left_alone() -> None:
+    X, y = make_blobs(60, centers=2, random_state=0)
+    torch.manual_seed(3)
+    state = torch.random.get_rng_state()
+    one = OneVsAllClassifier(**QUICK).fit(X, y)
+    assert torch.equal(torch.random.get_rng_state(), state)
+    two = clone(one).fit(X, y)
+    assert (one.predict_proba(X) == two.predict_proba(X)).all()
+    back = pickle.loads(pickle.dumps(one))
+    assert (one.predict_proba(X) == back.predict_proba(X)).all()
+
+
+X2, Y2 = make_blobs(20, centers=2, random_state=0)
+HOLED = np.where(np.arange(40).reshape(20, 2) == 3, np.nan, X2)
+BAD: dict[str, tuple[dict[str, Any], Any, Any, str]] = {
+    "only none": ({"none_label": 0}, X2, np.zeros(20, int), "no class; at least 2"),
+    "one besides": ({"none_label": 0}, X2, Y2, "one class only"),
+    "one class": ({}, X2, np.zeros(20, int), "one class only"),
+    "nan": ({}, HOLED, Y2, "NaN"),
+    "numbers to predict": ({}, X2, X2[:, 0], "continuous"),
+    "both": ({"threshold": 0.5, "accuracy": 0.9}, X2, Y2, "not both"),
+    "no threshold": ({"reject_label": -1}, X2, Y2, "reject_label needs"),
+    "a class": ({"threshold": 0.5, "reject_label": 1}, X2, Y2, "is one of the classes"),
+    "minus one": ({"threshold": 0.5}, X2, -Y2, "is one of the classes"),
+    "holdout": ({"accuracy": 0.9, "holdout": 1.5}, X2, Y2, "holdout must lie"),
+    "nothing held": ({"accuracy": 0.9, "holdout": 0.01}, X2, Y2, "of 20 rows 0 are held out"),
+    "no calibration": ({"calibration": "tpo"}, X2, Y2, "did you mean 'top'"),
+    "reorders": ({"calibration": "isotonic"}, X2, Y2, "'top' and 'beta' keep it"),
+    "may reorder": ({"calibration": "temperature"}, X2, Y2, "can change the order"),
+    "epochs": ({"epochs": 0}, X2, Y2, "at least 1"),
+    "formulation": ({"formulation": "oav"}, X2, Y2, "did you mean 'ova'"),
+}
+
+
+@pytest.mark.parametrize(("given", "X", "y", "says"), BAD.values(), ids=BAD)
+def test_bad_input_is_named(given: dict[str, Any], X: Any, y: Any, says: str) -> None:
+    with pytest.raises(ValueError) as error:  # noqa: PT011  BadInput, or scikit-learn's own
+        OneVsAllClassifier(**(QUICK | given)).fit(X, y)
+    assert says in str(error.value)
+    assert isinstance(error.value, BadInput) or says in ("NaN", "continuous")
