@@ -1,6 +1,5 @@
 """Encoders that the user has on disk: read as data, trained or frozen, kept whole in the model folder."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -8,15 +7,10 @@ import torch
 from safetensors.torch import load_file
 from transformers import (
     AutoModel,
-    BertConfig,
-    BertModel,
-    ResNetConfig,
-    ResNetModel,
-    ViTConfig,
-    ViTModel,
 )
 
 import made_data
+from made_encoders import ENCODERS
 from ova.errors import BadInput
 from ova.modelfolder.answer import answers
 from ova.modelfolder.export import export
@@ -27,42 +21,6 @@ from ova.nn.formulations import DEFAULT, DEFAULT_FROZEN
 from ova.predictions import read
 from ova.training.engine import Machine, launch
 from ova.userdata.gather import Wish, gather
-from ova.userdata.vocabulary import wordpiece
-
-
-def bert(folder: Path) -> None:
-    tokenizer = wordpiece([" ".join(words) for words in made_data.TOPICS.values()] * 2)
-    config = BertConfig(
-        vocab_size=tokenizer.get_vocab_size(),
-        hidden_size=32,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=32,
-        max_position_embeddings=40,
-    )
-    BertModel(config).save_pretrained(folder)
-    tokenizer.save(str(folder / "tokenizer.json"))
-
-
-def vit(folder: Path) -> None:
-    config = ViTConfig(
-        hidden_size=32,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=32,
-        image_size=16,
-        patch_size=8,
-    )
-    ViTModel(config).save_pretrained(folder)
-
-
-def resnet(folder: Path) -> None:
-    config = ResNetConfig(embedding_size=8, hidden_sizes=[8, 16], depths=[1, 1], layer_type="basic")
-    ResNetModel(config).save_pretrained(folder)
-    (folder / "preprocessor_config.json").write_text(json.dumps({"size": {"height": 32}}))
-
-
-ENCODERS = {"bert": bert, "vit": vit, "resnet": resnet}
 
 
 def wish(name: str, at: Path, **more: object) -> Wish:

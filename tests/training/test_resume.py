@@ -10,9 +10,9 @@ import torch
 from lightning_fabric import Fabric
 from lightning_fabric.plugins import MixedPrecision
 from safetensors.torch import save_file
-from test_own_encoder import ENCODERS
 from torch import nn
 
+from made_encoders import ENCODERS
 from made_models import shape_of
 from ova.data.task import InMemory, Task
 from ova.errors import BadInput
