@@ -10,7 +10,7 @@ from ova.data import DATASETS
 from ova.experiments import EXPERIMENTS
 from ova.nn.formulations import FORMULATIONS
 from ova.training.engine import Machine
-from ova.training.loop import How, Tally, descend, prepare
+from ova.training.loop import How, Tally, backward, prepare
 
 BASE = replace(EXPERIMENTS["toy"].recipes[0], batch_size=8)
 
@@ -26,7 +26,7 @@ def test_the_gradient_is_that_of_the_weighted_losses(formulation, weight, piece,
     y[::3] = -1
     form = FORMULATIONS[formulation]
     how = How(form, 1 / 8, piece, weight)
-    descend(fabric, run, task, (x, y), how, Tally.empty(fabric.device))
+    backward(fabric, run, task, (x, y), how, Tally.empty(fabric.device))
     said = [p.grad.clone() for p in run.weights]
     weights = torch.tensor([weight if target == -1 else 1.0 for target in y.tolist()])
     run.net.zero_grad()

@@ -12,7 +12,7 @@ import pytest
 from lightning_fabric import Fabric
 from PIL import Image
 
-from ova.cli.runner import Runner
+from ova.cli.run import run_all
 from ova.experiments import EXPERIMENTS
 from ova.files import read_lines
 from ova.predictions import read
@@ -157,7 +157,7 @@ def test_a_full_disk_costs_no_more_than_the_epoch_under_way(writes, tmp_path, mo
 
     with monkeypatch.context() as patch:
         patch.setattr(checkpoint, "save_file", fills_up)
-        assert Runner(tmp_path / "cut", None, Machine(accelerator="cpu")).carry_out([SMALL]) == 1
+        assert run_all([SMALL], Place(tmp_path / "cut"), Machine(accelerator="cpu")) == 1
     assert "No space left" in capsys.readouterr().out.replace("\n", "")
     folder = Place(tmp_path / "cut").folder(SMALL)
     assert checkpoint.facts(folder / CHECKPOINT)["epoch"] == str(writes)

@@ -234,7 +234,7 @@ def test_a_search_that_makes_no_sense_is_refused(experiment, settings, message):
 SCRIPT = """
 import sys
 from pathlib import Path
-from ova.cli.searcher import Searcher
+from ova.cli.tune import search_all
 from ova.training.engine import Machine
 from ova.training.recipe import Experiment, Range, from_json
 from ova.training.search import Bench, Search
@@ -242,9 +242,8 @@ import json
 recipe = from_json(json.loads(sys.argv[2]), Path("argument"))
 search = {"lr": Range(1e-3, 1e-1, log=True), "momentum": Range(0.5, 0.95)}
 experiment = Experiment("small", "", (recipe,), search=search, trials=3)
-Searcher(Bench(Path(sys.argv[1])), Machine(accelerator="cpu")).carry_out(
-    [Search(experiment, "softmax", 3)]
-)
+found = [Search(experiment, "softmax", 3)]
+search_all(found, Bench(Path(sys.argv[1])), Machine(accelerator="cpu"))
 """
 
 

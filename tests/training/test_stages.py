@@ -13,7 +13,7 @@ import pytest
 import torch
 from lightning_fabric import Fabric
 
-from ova.cli.runner import Runner
+from ova.cli.run import run_all
 from ova.errors import BadInput
 from ova.experiments import EXPERIMENTS
 from ova.files import read_lines
@@ -129,7 +129,7 @@ def test_a_foreign_file_is_named_and_left(tmp_path, capsys):
     folder = tmp_path / "toy" / SMALL.id
     folder.mkdir(parents=True)
     (folder / "notes.txt").write_text("mine")
-    assert Runner(tmp_path, None, Machine(accelerator="cpu")).carry_out([SMALL]) == 0
+    assert run_all([SMALL], Place(tmp_path), Machine(accelerator="cpu")) == 0
     assert "notes.txt" in capsys.readouterr().out.replace("\n", "")
     assert (folder / "notes.txt").read_text() == "mine"
 
@@ -139,7 +139,7 @@ def test_a_failing_recipe_does_not_take_the_others_down(tmp_path, capsys):
     blocked = tmp_path / "toy" / bad.id
     blocked.mkdir(parents=True)
     (blocked / "predictions").write_text("a file where a folder belongs")
-    assert Runner(tmp_path, None, Machine(accelerator="cpu")).carry_out([bad, SMALL]) == 1
+    assert run_all([bad, SMALL], Place(tmp_path), Machine(accelerator="cpu")) == 1
     assert (tmp_path / "toy" / SMALL.id / "measurements.jsonl").exists()
     assert bad.id in capsys.readouterr().out
 
@@ -222,7 +222,7 @@ def test_raw_and_calibrated_values_stand_side_by_side(formulation, method, tmp_p
     assert ece[True] == METRICS["ece"](fitted.apply(said))
     assert ece[False] == METRICS["ece"](said)
     before = next(r for r in rows if (r["dataset"], r["metric"]) == ("test", "ece"))
-    Runner(tmp_path, None, Machine(accelerator="cpu")).carry_out([recipe])
+    run_all([recipe], Place(tmp_path), Machine(accelerator="cpu"))
     assert f"{before['value']:.4f}" in capsys.readouterr().out  # the summary is of the raw values
 
 

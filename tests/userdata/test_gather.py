@@ -15,7 +15,7 @@ import made_data
 from ova.errors import BadInput
 from ova.modelfolder.promise import COVERAGE, TARGETS, Wanted, choose, target
 from ova.predictions import Predictions
-from ova.training.loop import tired
+from ova.training.loop import stops_early
 from ova.userdata import vocabulary
 from ova.userdata.gather import Gathered, Wish, gather
 from ova.userdata.split import HELD, split
@@ -244,9 +244,9 @@ def test_patience_ends_after_so_many_epochs_without_better_loss() -> None:
     def log(*losses: float) -> list[dict[str, float]]:
         return [{"validation_loss": loss} for loss in losses]
 
-    assert not tired(log(), 1)
-    assert not tired(log(3, 2, 1), 1)
-    assert tired(log(3, 2, 2), 1)
-    assert not tired(log(3, 2, 2), 2)
-    assert tired(log(1, 2, 3, 4), 3)
-    assert not tired(log(*range(1000)), 0)
+    assert not stops_early(log(), 1)
+    assert not stops_early(log(3, 2, 1), 1)
+    assert stops_early(log(3, 2, 2), 1)
+    assert not stops_early(log(3, 2, 2), 2)
+    assert stops_early(log(1, 2, 3, 4), 3)
+    assert not stops_early(log(*range(1000)), 0)

@@ -1,1 +1,3 @@
-"""The commands of `ova`, one file each; heavy imports stay inside them."""
+"""The command line `ova`: one file per command; heavy imports stay inside the functions."""
+
+from ova.cli.app import main as main

@@ -1,29 +1,54 @@
 """`ova list`: what there is, by name."""
 
-from typing import Annotated
+import inspect
+from collections.abc import Iterable
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
 
+# What is listed, and where its table is; a new table is one line.
+TABLES = {
+    "experiments": "experiments.EXPERIMENTS",
+    "formulations": "nn.formulations.FORMULATIONS",
+    "scores": "scores.SCORES",
+    "metrics": "metrics.METRICS",
+    "detection": "metrics.DETECTION",
+    "calibrations": "posthoc.calibration.CALIBRATIONS",
+    "models": "models.MODELS",
+    "datasets": "data.DATASETS",
+    "corruptions": "corruptions.CORRUPTIONS",
+    "settings": "training.recipe.SETTINGS",
+}
+
 
 def catalogue(
-    kind: Annotated[
-        str,
-        typer.Argument(
-            help="all, experiments, formulations, models, datasets, metrics, corruptions or settings."
-        ),
-    ] = "all",
+    kind: Annotated[str, typer.Argument(help=f"all, {', '.join(TABLES)}.")] = "all",
 ) -> None:
-    """List experiments, formulations, models, data sets, metrics, corruptions and recipe settings."""
+    """List experiments, formulations, scores, metrics, models, data sets, corruptions and settings."""
     from rich.console import Console
     from rich.table import Table
 
-    from ova.cli.tables import TABLES
     from ova.errors import pick
 
     console = Console()
-    names = list(TABLES) if kind == "all" else [kind]
-    for name in names:
+    for name in list(TABLES) if kind == "all" else [kind]:
+        pick(TABLES, name, "list")
         table = Table(title=name, title_justify="left", box=None, show_header=False, padding=(0, 2))
-        for row in pick(TABLES, name, "list")():
+        for row in rows(name):
             table.add_row(*row)
         console.print(table, "", highlight=False)
+
+
+def rows(name: str) -> Iterable[tuple[str, str]]:
+    """Every entry of a table: its name, and what it says of itself or its docstring's first line."""
+    module, _, table = TABLES[name].rpartition(".")
+    entries: dict[str, Any] = getattr(import_module(f"ova.{module}"), table)
+    return [(key, about(entry)) for key, entry in entries.items()]
+
+
+def about(entry: Any) -> str:
+    """What an entry of a table says of itself."""
+    if isinstance(entry, str):
+        return entry
+    return getattr(entry, "about", "") or (inspect.getdoc(entry) or "").split("\n")[0]

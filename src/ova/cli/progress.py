@@ -1,8 +1,8 @@
-"""How a run looks while it runs: a live bar on a terminal, plain lines elsewhere."""
+"""How work is shown while it goes on: a live bar on a terminal, plain lines elsewhere."""
 
 import time
+from collections import deque
 from collections.abc import Iterable
-from typing import Protocol
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
@@ -13,18 +13,19 @@ from ova.training.stages import Event, Stage
 QUIET = 10.0  # seconds between plain lines
 
 
-class Watcher(Protocol):
-    """Somebody who is told what happens."""
-
-    def see(self, event: Event) -> None:
-        """Take note of one event."""
-        ...
-
-
-def watch(events: Iterable[Event], watcher: Watcher) -> None:
-    """Carry out a run while somebody watches."""
-    for event in events:
-        watcher.see(event)
+def show(events: Iterable[Event], name: str, console: Console | None) -> None:
+    """Carry out the work behind the events and show them; None is a process that says nothing."""
+    if console is None:
+        deque(events, maxlen=0)
+    elif console.is_terminal:
+        with bars(console) as progress:
+            bar = Bar(progress, progress.add_task(name, total=None, detail=""))
+            for event in events:
+                bar.see(event)
+    else:
+        lines = Lines(name, console)
+        for event in events:
+            lines.see(event)
 
 
 def numbers(step: Step, examples_per_second: float) -> str:

@@ -1,11 +1,22 @@
 """`ova run`: train, predict and measure the recipes of experiments."""
 
+import traceback
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ova.cli import options
+
+if TYPE_CHECKING:
+    from lightning_fabric import Fabric
+    from rich.console import Console
+
+    from ova.training.engine import Machine
+    from ova.training.recipe import Recipe
+    from ova.training.stages import Event, Place
 
 
 def run(
@@ -38,11 +49,11 @@ def run(
 
         ova run cifar10-desk --only ova-dm --seeds 2 --set epochs=5
     """
-    from ova.cli.runner import Runner
     from ova.errors import BadInput, pick
     from ova.experiments import EXPERIMENTS
     from ova.training.engine import Machine
     from ova.training.recipe import load, override
+    from ova.training.stages import Place
 
     if not experiments and not recipe:
         raise BadInput(f"name an experiment or a --recipe file. There is: {', '.join(EXPERIMENTS)}")
@@ -51,5 +62,114 @@ def run(
     runs = [r for each in found for r in each.expand(chosen, seeds, settings or [])]
     runs += [override(load(path), settings or []) for path in recipe or []]
     machine = Machine(devices, nodes, accelerator, device_batch, compile_)
-    failed = Runner(out, data_dir, machine, tensorboard).carry_out(runs)
+    failed = run_all(runs, Place(out, data_dir), machine, tensorboard)
     raise typer.Exit(1 if failed else 0)
+
+
+def run_all(
+    recipes: "list[Recipe]", place: "Place", machine: "Machine", tensorboard: bool = False
+) -> int:
+    """Run all recipes and print the summary; gives the number that failed."""
+    from rich.console import Console
+
+    from ova.errors import BadInput
+    from ova.training.engine import launch
+
+    console = Console()
+    precisions = {recipe.precision for recipe in recipes}
+    if len(precisions) > 1:
+        raise BadInput(f"one `ova run` has one precision, not {', '.join(sorted(precisions))}")
+    fabric = launch(machine, *precisions)
+    failures = sum([run_one(fabric, r, place, machine, tensorboard, console) for r in recipes])
+    if fabric.global_rank == 0:
+        summarise(recipes, place, console)
+        if failures:
+            console.print(f"{failures} of {len(recipes)} runs failed", style="red")
+        else:
+            console.print(f"next: ova report {place.out} -o report.html", highlight=False)
+    return failures
+
+
+def run_one(
+    fabric: "Fabric",
+    recipe: "Recipe",
+    place: "Place",
+    machine: "Machine",
+    tensorboard: bool,
+    console: "Console",
+) -> bool:
+    """Run one recipe; whether it failed. With several processes a failure stops all of them."""
+    from ova.cli.progress import show
+    from ova.errors import BadInput
+    from ova.training.loop import Diverged
+    from ova.training.run_folder import FAILURE, strangers
+    from ova.training.stages import carry_out
+
+    def complain(text: str) -> None:
+        console.print(f"{name}: {text}", style="red", markup=False)
+
+    folder, name = place.folder(recipe), f"{recipe.experiment}/{recipe.id}"
+    events = carry_out(fabric, recipe, place, machine)
+    try:
+        events = logged(events, folder) if tensorboard else events
+        show(events, name, console if fabric.global_rank == 0 else None)
+    except BadInput as error:
+        complain(str(error))
+        # Only what all processes see alike lets them go on together to the next recipe.
+        if fabric.world_size > 1 and not isinstance(error, Diverged):
+            raise
+        return True
+    except Exception as error:
+        if fabric.world_size > 1:
+            raise
+        with suppress(OSError):  # a full disk must not hide the first error
+            (folder / FAILURE).write_text(traceback.format_exc(), encoding="utf-8")
+        complain(f"{type(error).__name__}: {error}; see {folder / FAILURE}")
+        return True
+    if fabric.global_rank == 0 and (foreign := strangers(folder)):
+        names = ", ".join(str(path) for path in foreign)
+        console.print(f"note: not written by ova, left untouched: {names}", style="yellow")
+    return False
+
+
+def logged(events: "Iterator[Event]", folder: Path) -> "Iterator[Event]":
+    """Pass events on, and write each epoch's row for TensorBoard."""
+    from ova.errors import BadInput
+    from ova.training.loop import Progress
+    from ova.training.run_folder import TENSORBOARD
+
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError:
+        raise BadInput("--tensorboard needs the package: pip install 'ova[tensorboard]'") from None
+    with SummaryWriter(str(folder / TENSORBOARD)) as board:
+        for event in events:
+            if isinstance(event, Progress) and event.row:
+                for name, value in event.row.items():
+                    board.add_scalar(name, value, event.row["epoch"])
+            yield event
+
+
+def summarise(recipes: "list[Recipe]", place: "Place", console: "Console") -> None:
+    """Print one line per run that has measurements."""
+    from rich.table import Table
+
+    from ova.predictions import SetName
+    from ova.training.run_folder import read_measurements
+
+    table = Table("experiment", "formulation", "seed", "accuracy", "ECE", "OOD AUROC", box=None)
+    for recipe in recipes:
+        rows = [r for r in read_measurements(place.folder(recipe)) if "calibration" not in r]
+        if not rows:
+            continue
+        test = {r["metric"]: r["value"] for r in rows if r["dataset"] == "test"}
+        aurocs = (r for r in rows if r["metric"] == "auroc" and r.get("score") == "max_p")
+        table.add_row(
+            recipe.experiment,
+            recipe.formulation,
+            str(recipe.seed),
+            f"{test['accuracy']:.4f}",
+            f"{test['ece']:.4f}",
+            "  ".join(f"{SetName(r['dataset']).short} {r['value']:.3f}" for r in aurocs),
+        )
+    console.print(table)

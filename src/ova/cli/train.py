@@ -83,7 +83,7 @@ def train(
     """
     from rich.console import Console
 
-    from ova.cli.progress import Bar, Lines, bars, watch
+    from ova.cli.progress import show
     from ova.modelfolder.folder import load
     from ova.modelfolder.promise import Wanted, outcomes
     from ova.modelfolder.train import REPORT, RUN
@@ -120,12 +120,7 @@ def train(
         console.print(f"note: {note}", style="yellow", markup=False, soft_wrap=True)
     machine = Machine(accelerator=accelerator)
     fabric = launch(machine, gathered.recipe.precision)
-    events = carry_out(fabric, gathered, out, machine, wanted)
-    if console.is_terminal:
-        with bars(console) as progress:
-            watch(events, Bar(progress, progress.add_task(str(out), total=None, detail="")))
-    else:
-        watch(events, Lines(str(out), console))
+    show(carry_out(fabric, gathered, out, machine, wanted), str(out), console)
     trained = load(out)
     threshold = trained.shown
     style = None if threshold.promised else "red"

@@ -1,11 +1,18 @@
 """`ova tune`: the paper's random search."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ova.cli import options
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ova.training.engine import Machine
+    from ova.training.search import Bench, Search
 
 
 def tune(
@@ -46,15 +53,56 @@ def tune(
 
         ova run --recipe runs/clinc-desk/ova.json
     """
-    from ova.cli.searcher import Searcher
     from ova.errors import pick
     from ova.experiments import EXPERIMENTS
     from ova.training.engine import Machine
     from ova.training.search import Bench, searches
 
-    chosen = options.names(only)
     found = searches(
-        pick(EXPERIMENTS, experiment, "experiment"), chosen, trials, seed, settings or []
+        pick(EXPERIMENTS, experiment, "experiment"),
+        options.names(only),
+        trials,
+        seed,
+        settings or [],
     )
     machine = Machine(devices, nodes, accelerator, device_batch, compile_)
-    Searcher(Bench(out, data_dir, storage, prune), machine).carry_out(found)
+    search_all(found, Bench(out, data_dir, storage, prune), machine)
+
+
+def search_all(found: "Sequence[Search]", bench: "Bench", machine: "Machine") -> None:
+    """Work on one search after the other and print what came out."""
+    from rich.console import Console
+
+    from ova.cli.progress import show
+    from ova.training.engine import launch
+    from ova.training.search import tune as trials
+
+    console, fabric = Console(), launch(machine, found[0].base.precision)
+    for search in found:
+        name = f"{search.experiment.name}/{search.formulation}"
+        events = trials(fabric, search, bench, machine)
+        show(events, name, console if fabric.global_rank == 0 else None)
+    if fabric.global_rank == 0:
+        summarise(found, bench, console)
+
+
+def summarise(found: "Sequence[Search]", bench: "Bench", console: "Console") -> None:
+    """Print one line per search: how it stands, what was best, and the file to go on with."""
+    from rich.table import Table
+
+    from ova.training.search import choose, write_history
+
+    rows = write_history(bench, found)
+    fields = list(found[0].experiment.search)
+    table = Table("formulation", "trials", "validation loss", *fields, "recipe", box=None)
+    for search in found:
+        states = [r["state"] for r in rows if r["formulation"] == search.formulation]
+        counts = ", ".join(f"{states.count(s)} {s}" for s in sorted(set(states)))
+        if best := choose(bench, search):
+            numbers = [f"{best['value']:.5f}", *(f"{best[name]:.4g}" for name in fields)]
+            table.add_row(search.formulation, counts, *numbers, str(bench.winner(search)))
+        else:
+            table.add_row(search.formulation, counts, *["-"] * (len(fields) + 2))
+    console.print(table, soft_wrap=True)
+    if any(r["state"] in ("running", "waiting") for r in rows):
+        console.print("some trials are in other hands; the last worker to end writes the recipes")

@@ -15,7 +15,7 @@ from ova.predictions import read
 from ova.report.page import write_report
 from ova.training import checkpoint
 from ova.training.engine import Machine
-from ova.training.loop import own
+from ova.training.loop import check_recipe
 from ova.training.recipe import Recipe
 from ova.training.run_folder import (
     BEST,
@@ -58,7 +58,7 @@ def lend(out: Path, run: Path, recipe: Recipe) -> None:
     """Give the weights of a model back to its run, some of whose later files were taken away."""
     weights = out / model_folder.WEIGHTS
     if weights.exists() and run.is_dir() and not (run / MODEL).exists():
-        own(checkpoint.facts(weights), recipe, weights)
+        check_recipe(checkpoint.facts(weights), recipe, weights)
         model_folder.untouched(out)
         (out / model_folder.MODEL).unlink(missing_ok=True)
         weights.replace(run / MODEL)
@@ -68,7 +68,7 @@ def keep(out: Path, run: Path, recipe: Recipe) -> None:
     """Move the weights of a finished run to the model: they are on the disk once."""
     weights = out / model_folder.WEIGHTS
     if (run / MODEL).exists():
-        own(checkpoint.facts(run / MODEL), recipe, run / MODEL)
+        check_recipe(checkpoint.facts(run / MODEL), recipe, run / MODEL)
         (out / model_folder.MODEL).unlink(missing_ok=True)
         (run / MODEL).replace(weights)
         return
@@ -76,7 +76,7 @@ def keep(out: Path, run: Path, recipe: Recipe) -> None:
         raise BadInput(f"{out}: the weights are gone; move the folder away to train again")
     model_folder.untouched(out)
     if "recipe" in (facts := checkpoint.facts(weights)):
-        own(facts, recipe, weights)
+        check_recipe(facts, recipe, weights)
 
 
 def fits(out: Path, task: Task) -> None:

@@ -1,10 +1,12 @@
 """What a run runs on: Fabric's devices and processes, and the settings that make it repeatable."""
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import torch
 from lightning_fabric import Fabric
+from torch import Tensor
 
 
 @dataclass(frozen=True)
@@ -36,3 +38,9 @@ def launch(machine: Machine, precision: str = "32-true") -> Fabric:
         torch.use_deterministic_algorithms(True, warn_only=True)
     fabric.launch()
     return fabric
+
+
+def share(fabric: Fabric, batches: Iterable[Tensor]) -> list[Tensor]:
+    """This process's rows of every batch, without the batches where it has none."""
+    mine = (rows[fabric.global_rank :: fabric.world_size] for rows in batches)
+    return [rows for rows in mine if len(rows)]

@@ -1,4 +1,4 @@
-"""The training loop in plain sight: the engine is injected, progress is yielded, every epoch is saved."""
+"""The training loop: epochs with early stopping, a checkpoint after each, progress as it happens."""
 
 import hashlib
 import json
@@ -16,13 +16,13 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
-from ova.data.task import Examples, Task, plan
+from ova.data.task import Task, plan
 from ova.errors import BadInput
 from ova.files import write_lines
 from ova.nn.formulations import FORMULATIONS, Formulation
 from ova.training import checkpoint
 from ova.training.classifier import Classifier, build, start
-from ova.training.engine import Machine
+from ova.training.engine import Machine, share
 from ova.training.optimisation import learning_rate, optimiser, set_learning_rate
 from ova.training.recipe import Recipe
 from ova.training.run_folder import BEST, CHECKPOINT, LOG, MODEL, read_log
@@ -103,16 +103,18 @@ def fit(
     run = prepare(fabric, task, recipe, folder, machine)
     per_epoch = -(-len(task.train) // recipe.batch_size)
     total = min(recipe.steps or inf, recipe.epochs * per_epoch)
-    while run.step < total and run.epoch < recipe.epochs and not tired(run.log, recipe.patience):
+    while (
+        run.step < total and run.epoch < recipe.epochs and not stops_early(run.log, recipe.patience)
+    ):
         yield from epoch(fabric, run, task, recipe, (per_epoch, int(total)), machine)
         store(fabric, run, recipe, folder)
     finish(fabric, run, recipe, folder)
 
 
-def tired(log: Sequence[dict[str, Any]], patience: int) -> bool:
+def stops_early(log: Sequence[dict[str, Any]], patience: int) -> bool:
     """Whether the last `patience` epochs brought no better validation loss; the log knows it all.
 
-    >>> tired([{"validation_loss": loss} for loss in (0.9, 0.5, 0.6, 0.7)], patience=2)
+    >>> stops_early([{"validation_loss": loss} for loss in (0.9, 0.5, 0.6, 0.7)], patience=2)
     True
     """
     losses = [row["validation_loss"] for row in log]
@@ -124,7 +126,7 @@ def prepare(fabric: Fabric, task: Task, recipe: Recipe, folder: Path, machine: M
     net, path = build(recipe, task), folder / CHECKPOINT
     tensors, facts = checkpoint.load(path) if path.exists() else ({}, {})
     if facts:
-        own(facts, recipe, path)
+        check_recipe(facts, recipe, path)
         checkpoint.restore(net, checkpoint.below("net", tensors), path)
     else:
         start(net, task, recipe)
@@ -148,7 +150,7 @@ def prepare(fabric: Fabric, task: Task, recipe: Recipe, folder: Path, machine: M
     return Run(net, wrapped, rule, average, done, int(facts["step"]), float(facts["best"]), rows)
 
 
-def own(facts: dict[str, str], recipe: Recipe, path: Path) -> None:
+def check_recipe(facts: dict[str, str], recipe: Recipe, path: Path) -> None:
     """Refuse a file that another recipe wrote."""
     if facts.get("recipe") != recipe.digest:
         raise BadInput(
@@ -179,7 +181,7 @@ def epoch(
         if recipe.augment == "usual":
             x = task.augment(x, noise)  # noqa: PLW2901
         how = How(form, scale, machine.device_batch, recipe.none_weight)
-        descend(fabric, run, task, (x, y), how, tally)
+        backward(fabric, run, task, (x, y), how, tally)
         if recipe.clip:
             fabric.clip_gradients(run.wrapped, run.rule, max_norm=recipe.clip)
         run.rule.step()
@@ -211,7 +213,7 @@ class How:
     none_weight: float
 
 
-def descend(
+def backward(
     fabric: Fabric, run: Run, task: Task, batch: tuple[Tensor, Tensor], how: How, tally: Tally
 ) -> None:
     """The gradient of one batch, piece by piece when a device cannot hold its share."""
@@ -235,21 +237,11 @@ def validate(fabric: Fabric, net: nn.Module, task: Task, recipe: Recipe) -> tupl
     """Mean loss and accuracy on the validation set."""
     form, tally = FORMULATIONS[recipe.formulation], Tally.empty(fabric.device)
     net.eval()
-    for x, y in shard(fabric, task.validation, HELD * fabric.world_size):
+    held = plan(task.validation, HELD * fabric.world_size, None)
+    for x, y in task.validation.batches(share(fabric, held)):
         z = net(task.prepare(x.to(fabric.device)))
         tally.add(form.loss(z, y.to(fabric.device)), z, y.to(fabric.device))
     return tally.means(fabric)
-
-
-def shard(fabric: Fabric, examples: Examples, size: int) -> Iterator[tuple[Tensor, Tensor]]:
-    """This process's share of the batches of one pass in order; together they are each row once."""
-    return examples.batches(share(plan(examples, size, None), fabric))
-
-
-def share(batches: Sequence[Tensor], fabric: Fabric) -> list[Tensor]:
-    """This process's rows of every batch, without the batches where it has none."""
-    mine = (rows[fabric.global_rank :: fabric.world_size] for rows in batches)
-    return [rows for rows in mine if len(rows)]
 
 
 def store(fabric: Fabric, run: Run, recipe: Recipe, folder: Path) -> None:
@@ -278,7 +270,7 @@ def finish(fabric: Fabric, run: Run, recipe: Recipe, folder: Path) -> None:
         weights, facts = run.judged.state_dict(), {"recipe": recipe.digest, "epoch": str(run.epoch)}
         if recipe.keep == "best":
             weights, facts = checkpoint.load(folder / BEST)
-            own(facts, recipe, folder / BEST)
+            check_recipe(facts, recipe, folder / BEST)
         checkpoint.save(folder / MODEL, weights, facts)
     fabric.barrier()
 
@@ -286,7 +278,7 @@ def finish(fabric: Fabric, run: Run, recipe: Recipe, folder: Path) -> None:
 def trained(task: Task, recipe: Recipe, folder: Path) -> Classifier:
     """The network that a finished training left."""
     weights, facts = checkpoint.load(folder / MODEL)
-    own(facts, recipe, folder / MODEL)
+    check_recipe(facts, recipe, folder / MODEL)
     net = build(recipe, task)
     checkpoint.restore(net, weights, folder / MODEL)
     return net.eval()

@@ -121,6 +121,10 @@ def wanted(spec: Field) -> str:
     return f"wanted {kind} from {low:g} to {high:g} ({spec.metadata['meaning']})"
 
 
+# Every field with what it means and takes.
+SETTINGS = {each.name: f"{each.metadata['meaning']}: {wanted(each)}" for each in fields(Recipe)}
+
+
 def override(recipe: Recipe, settings: Iterable[str]) -> Recipe:
     """The recipe with `key=value` settings as typed on a command line.
 

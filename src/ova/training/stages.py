@@ -25,7 +25,7 @@ from ova.training.engine import Machine
 from ova.training.geometry import embedding_rows, landscape
 from ova.training.loop import Progress, fit, trained
 from ova.training.manifest import circumstances, manifest
-from ova.training.predict import Speaker, predict_to
+from ova.training.predict import Predictor, predict_to
 from ova.training.recipe import Recipe, from_json
 from ova.training.run_folder import (
     CALIBRATION,
@@ -96,17 +96,17 @@ def stages(
         record = begin(folder, recipe, task, fabric)
         if not (folder / MODEL).exists():
             yield from timed(fit(fabric, task, recipe, folder, machine), "training", record)
-        speaker = Speaker(
+        predictor = Predictor(
             fabric,
             fabric.to_device(trained(task, recipe, folder)),  # type: ignore[arg-type]
             task,
             FORMULATIONS[recipe.formulation],
         )
-        yield from timed(predict_all(speaker, recipe, folder), "prediction", record)
+        yield from timed(predict_all(predictor, recipe, folder), "prediction", record)
         if fabric.global_rank == 0:
             yield Stage("measuring")
             began = time.perf_counter()
-            measure(speaker, recipe, folder)
+            measure(predictor, recipe, folder)
             record["seconds"]["measurement"] = round(time.perf_counter() - began, 2)  # type: ignore[index]
             write_json(folder / MANIFEST, record)
             (folder / FAILURE).unlink(missing_ok=True)
@@ -175,9 +175,9 @@ def chosen(task: Task, recipe: Recipe) -> list[SetName]:
     return [n for n in map(SetName, task.evaluations) if not n.shifted or n.type in wanted]
 
 
-def predict_all(speaker: Speaker, recipe: Recipe, folder: Path) -> Iterator[Stage]:
+def predict_all(predictor: Predictor, recipe: Recipe, folder: Path) -> Iterator[Stage]:
     """Write the predictions of every evaluation set that has none yet."""
-    task = speaker.task
+    task = predictor.task
     makers = {name: task.evaluations[name] for name in chosen(task, recipe)}
     makers.setdefault(VALIDATION, lambda: task.validation)
     for number, (name, make) in enumerate(makers.items(), 1):
@@ -188,7 +188,7 @@ def predict_all(speaker: Speaker, recipe: Recipe, folder: Path) -> Iterator[Stag
         examples = make()
         limit = recipe.shift_examples if shifted else 0
         cells = min(limit or len(examples), len(examples)) * len(task.classes)
-        predict_to(path, speaker, examples, limit, keeps_matrix(speaker.form, cells, shifted))
+        predict_to(path, predictor, examples, limit, keeps_matrix(predictor.form, cells, shifted))
 
 
 def keeps_matrix(form: Formulation, cells: int, shifted: bool) -> bool:
@@ -196,16 +196,16 @@ def keeps_matrix(form: Formulation, cells: int, shifted: bool) -> bool:
     return (form.normalised and cells <= SHIFTED) if shifted else cells <= MATRIX
 
 
-def measure(speaker: Speaker, recipe: Recipe, folder: Path) -> None:
+def measure(predictor: Predictor, recipe: Recipe, folder: Path) -> None:
     """Turn predictions into measurements and curves; every file is read once."""
-    names = {*chosen(speaker.task, recipe), VALIDATION}
+    names = {*chosen(predictor.task, recipe), VALIDATION}
     held = read(predictions_path(folder, VALIDATION))
     calibration = calibrate(held, names, folder)
     sets = {name: partial(measured, folder, name) for name in names - {VALIDATION}}
     rows, curves = evaluate(sets | {VALIDATION: inside(held)}, calibration=calibration)
-    more, pictures = embedding_rows(speaker.net, speaker.task)
+    more, pictures = embedding_rows(predictor.net, predictor.task)
     if recipe.data == "toy":
-        pictures.append(landscape(speaker.net, speaker.form))
+        pictures.append(landscape(predictor.net, predictor.form))
     write_measurements(folder, [*rows, *more], [*curves, *pictures])
 
 
