@@ -136,8 +136,9 @@ def one_run(
                 error, more = ece(reliability(claimed, right)), {"calibration": how}
                 say(f"shift/{kind}/{severity}", "ece", error, bins=15, rule="equal-width", **more)
     for severity, parts in pooled.items():
-        both = [np.concatenate(part) for part in zip(*parts, strict=True)]
-        draw(f"shift/*/{severity}", "reliability", reliability(*both), bins=15, rule="equal-width")
+        claimed, right = (np.concatenate(part) for part in zip(*parts, strict=True))
+        points = reliability(claimed, right)
+        draw(f"shift/*/{severity}", "reliability", points, bins=15, rule="equal-width")
     return rows, curves
 
 
@@ -229,7 +230,7 @@ def make(
     """The folder of an experiment, written below `root`."""
     for name in names:
         for seed in range(seeds):
-            recipe = {
+            recipe: dict[str, Any] = {
                 "experiment": experiment,
                 "data": experiment.partition("-")[0],
                 "model": "resnet20",

@@ -87,7 +87,8 @@ def test_the_same_predictions_give_the_same_rows_in_any_order_of_sets():
 
 
 def test_only_test_and_one_other_set_are_in_memory():
-    made, most = [], []
+    made: list[weakref.ref[Predictions]] = []
+    most: list[int] = []
 
     def maker(name):
         def make():

@@ -1,6 +1,7 @@
 """Promises of every corruption in the table, present and future."""
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -114,7 +115,7 @@ def test_without_a_place_to_keep_compiled_code_it_compiles_anyway():
     def double(x):
         return 2 * x
 
-    namespace = {}
+    namespace: dict[str, Any] = {}
     exec("def triple(x):\n    return 3 * x", namespace)  # has no file, so its code cannot be kept
     assert compiled(double)(4) == 8
     assert compiled(namespace["triple"])(4) == 12

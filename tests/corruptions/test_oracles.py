@@ -13,12 +13,13 @@ from PIL import Image
 
 from ova.corruptions import corrupt
 from ova.corruptions.blur import displace, motion_path, motion_weights, zoom_lerp
-from ova.corruptions.constants import CIFAR, IMAGENET
+from ova.corruptions.constants import CONSTANTS
 from ova.corruptions.digital import affine_maps, sample, warp
 from ova.corruptions.draws import bits, keys, normal_table, uniform
 from ova.corruptions.filters import gaussian_matrix, smooth
 from ova.corruptions.weather import fill_plasma
 
+CIFAR, IMAGENET = (CONSTANTS[name].rows for name in ("cifar", "imagenet"))
 RANDOM = np.random.default_rng(0)
 SIZES = [(8, 8), (9, 13), (15, 34), (32, 32), (33, 47)]
 KEY = keys(0, "test", 1, np.array([5]))[0]
@@ -53,9 +54,11 @@ def test_pixelate_equals_two_box_filters(size, constants, shares):
     x = image(*size)
     height, width = size
     for severity, share in enumerate(shares["pixelate"], 1):
-        small = Image.fromarray(x).resize((int(width * share), int(height * share)), Image.BOX)
+        small = Image.fromarray(x).resize(
+            (int(width * share), int(height * share)), Image.Resampling.BOX
+        )
         ours = corrupt(x[None], "pixelate", severity, constants=constants)[0]
-        assert np.array_equal(ours, np.asarray(small.resize((width, height), Image.BOX)))
+        assert np.array_equal(ours, np.asarray(small.resize((width, height), Image.Resampling.BOX)))
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -156,7 +159,9 @@ def test_motion_blur_adds_shifted_images():
     x = image(32, 32)
     for severity, (radius, sigma) in enumerate(CIFAR["motion_blur"], 1):
         ours = corrupt(x[None], "motion_blur", severity)[0]
-        angle = math.radians(90 * float(uniform(keys(0, "motion_blur", severity, [0])[0], 0)) - 45)
+        angle = math.radians(
+            90 * float(uniform(keys(0, "motion_blur", severity, np.array([0]))[0], 0)) - 45
+        )
         weights = np.exp(-(np.arange(2 * radius + 1) ** 2) / (2 * sigma**2))
         slow = np.zeros(x.shape)
         for i, w in enumerate(weights / weights.sum()):

@@ -15,6 +15,7 @@ from ova.data.images import load_images
 from ova.data.sources import locate
 from ova.data.task import InMemory, Task, plan
 from ova.errors import BadInput
+from ova.predictions.sets import SetName
 
 OUTSIDE = {
     "cifar10": {"ood/cifar100": 10_000, "ood/svhn": 26_032},
@@ -157,7 +158,7 @@ def test_damaged_published_arrays_are_named(damage: str, tmp_path: Path) -> None
 
 def test_head_of_a_corrupted_set_is_its_beginning(data_dir: Path) -> None:
     changes, _ = shift.changes("cifar", data_dir)
-    whole = shift.Corrupted(small_test(), changes["shift/shot_noise/3"])
+    whole = shift.Corrupted(small_test(), changes[SetName("shift/shot_noise/3")])
     (x, _), *_ = whole.batches(plan(whole, 4, None))
     (part, y), *_ = whole.head(2).batches([torch.arange(2)])
     assert torch.equal(part, x[:2])

@@ -15,6 +15,7 @@ from scipy.io import savemat
 
 from ova.data import cifar, svhn
 from ova.data.images import Expected, Images, check, decode, hold_out, load_images
+from ova.data.names import CIFAR10
 from ova.data.pickles import read_pickle
 from ova.data.sources import Blob, Found, locate
 from ova.errors import BadInput
@@ -312,7 +313,7 @@ def test_hub_data_takes_the_same_path(monkeypatch: pytest.MonkeyPatch, tmp_path:
     import datasets
 
     features = datasets.Features(
-        {"img": datasets.Image(), "label": datasets.ClassLabel(names=list(cifar.CIFAR10))}
+        {"img": datasets.Image(), "label": datasets.ClassLabel(names=list(CIFAR10))}
     )
     rows = {"img": [{"bytes": encoded(x), "path": None} for x in X], "label": Y.tolist()}
     asked = []

@@ -64,7 +64,11 @@ def test_the_real_network_learns_from_its_first_steps(name, formulation, data_di
     base = EXPERIMENTS[name].base(formulation)
     recipe = replace(base, epochs=1, steps=6, batch_size=32, warmup=0, clip=1.0)
     task = load_task(recipe.data, data_dir)
-    few = replace(task, train=task.train.head(32), validation=task.validation.head(32))
+    few = replace(
+        task,
+        train=task.train.head(32),  # type: ignore[attr-defined]
+        validation=task.validation.head(32),  # type: ignore[attr-defined]
+    )
     fabric = Fabric(accelerator="cpu", devices=1)
     happening = fit(fabric, few, replace(recipe, epochs=6), tmp_path, Machine())
     losses = [progress.row["loss"] for progress in happening if progress.row]

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from narrowing import there
 from ova.errors import BadInput
 from ova.metrics import (
     DETECTION,
@@ -39,22 +40,22 @@ def test_every_metric_has_an_interval_around_it_that_a_seed_repeats(name):
 
 def test_all_draws_at_once_are_the_draws_one_by_one():
     p, draws = said(), Draws(count=50)
-    fast = bootstrap(Mean(lambda q: q.correct), p, draws=draws)
-    slow = bootstrap(lambda q: float(q.correct.mean()), p, draws=draws)
+    fast = there(bootstrap(Mean(lambda q: q.correct), p, draws=draws))
+    slow = there(bootstrap(lambda q: float(q.correct.mean()), p, draws=draws))
     assert fast.low == pytest.approx(slow.low, abs=1e-12)
     assert fast.high == pytest.approx(slow.high, abs=1e-12)
 
 
 def test_the_interval_of_a_mean_is_that_of_the_central_limit():
     p = said(5000)
-    found = bootstrap(METRICS["accuracy"], p, draws=Draws(count=2000))
+    found = there(bootstrap(METRICS["accuracy"], p, draws=Draws(count=2000)))
     deviation = np.sqrt(found.value * (1 - found.value) / 5000)
     assert (found.high - found.low) / deviation == pytest.approx(2 * 1.96, rel=0.06)
 
 
 def test_inside_and_outside_are_redrawn_apart():
     inside, outside = said(200), said(150, 1, target=np.full(150, -1))
-    found = bootstrap(detection("auroc", "max_p"), inside, outside, draws=Draws(count=100))
+    found = there(bootstrap(detection("auroc", "max_p"), inside, outside, draws=Draws(count=100)))
     assert found.value == detection("auroc", "max_p")(inside, outside)
     assert found.low < found.value < found.high
     assert bootstrap(detection("auroc", "energy"), inside, outside) is None
@@ -75,11 +76,12 @@ def test_a_paired_difference_is_narrower_than_two_intervals():
     worse = np.where(np.arange(1000) % 10 == 0, (a.prediction + 1) % 3, a.prediction)
     b = Predictions(**(vars(a) | {"prediction": worse}))
     draws = Draws(count=300)
-    paired = paired_difference(METRICS["accuracy"], (a,), (b,), draws)
-    alone = bootstrap(METRICS["accuracy"], a, draws=draws)
-    assert paired.value == METRICS["accuracy"](b) - METRICS["accuracy"](a)
+    paired = there(paired_difference(METRICS["accuracy"], (a,), (b,), draws))
+    alone = there(bootstrap(METRICS["accuracy"], a, draws=draws))
+    before, after = (there(METRICS["accuracy"](p)) for p in (a, b))
+    assert paired.value == after - before
     assert paired.high - paired.low < alone.high - alone.low
-    same = paired_difference(METRICS["ece"], (a,), (a,), draws)
+    same = there(paired_difference(METRICS["ece"], (a,), (a,), draws))
     assert (same.value, same.low, same.high) == (0, 0, 0)
 
 

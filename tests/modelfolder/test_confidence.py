@@ -12,6 +12,7 @@ import torch
 from typer.testing import CliRunner
 
 import made_data
+from narrowing import there
 from ova.cli.app import app
 from ova.errors import BadInput
 from ova.files import sha256, write_json
@@ -113,11 +114,12 @@ def test_predict_says_what_the_calibration_of_the_held_out_rows_says(
     place = {row.tobytes(): str(i + 1) for i, row in enumerate(encoded)}
     x = case.gathered.task.evaluations["test"]().x  # type: ignore[attr-defined]
     found = [said[place[row.numpy().tobytes()]] for row in x]
-    np.testing.assert_allclose([a.confidence for a in found], after, atol=1e-4)
+    np.testing.assert_allclose([there(a.confidence) for a in found], after, atol=1e-4)
     assert [a.label != NOTHING for a in found] == model.threshold.answers(test.confidence).tolist()
     for answer in found:
-        assert answer.runner_up_confidence <= answer.confidence + 1e-12
-        assert (answer.label == NOTHING) == (answer.confidence < model.shown.value + 1e-7)
+        confidence = there(answer.confidence)
+        assert there(answer.runner_up_confidence) <= confidence + 1e-12
+        assert (answer.label == NOTHING) == (confidence < model.shown.value + 1e-7)
 
 
 def earlier(case: Case, at: Path) -> Model:
@@ -154,7 +156,7 @@ def test_onnx_gives_the_confidence_that_predict_prints(
     assert [o.name for o in session.get_outputs()] == ["probs", "label", "confidence"]
     x = model.preparation.encode(whole(case.data)).x
     probs, _, confidence = session.run(None, {"input": x.numpy()})
-    said = [a.confidence for a in answers(model, [str(case.data)])]
+    said = [there(a.confidence) for a in answers(model, [str(case.data)])]
     np.testing.assert_allclose(confidence, said, atol=1e-5)
     assert abs(probs.max(1) - confidence).max() > 0.01  # the probabilities are left as they are
 

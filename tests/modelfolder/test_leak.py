@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -37,7 +38,7 @@ def fit(wish: Wish, out: Path, wanted: Wanted) -> None:
         pass
 
 
-SOURCES = {
+SOURCES: dict[str, dict[str, Any]] = {
     "outside": {"outside": True},
     "none": {"none": "other"},
     "both": {"outside": True, "none": "other"},
@@ -54,7 +55,7 @@ def test_the_leak_rests_on_one_part_and_is_reported_on_the_other(
     if given.get("outside"):
         given["outside"] = far
     out = tmp_path / "model"
-    fit(Wish(data=data, settings=QUICK, **given), out, Wanted(leak=0.1))  # type: ignore[arg-type]
+    fit(Wish(data=data, settings=QUICK, **given), out, Wanted(leak=0.1))
     rows = read(out / "run/predictions/calibration.parquet")
     held = rows.confidence[rows.target == NONE].tolist()
     if "outside" in given:

@@ -3,6 +3,7 @@
 import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -115,7 +116,7 @@ OTHER = [("text", "t"), ("label", "l"), ("none", "n"), ("drop", ("d",)), ("mirro
 
 
 @pytest.mark.parametrize(("option", "value"), [*OTHER, ("skip_bad", True)])
-def test_the_same_file_read_otherwise_is_other_data(case: Case, option: str, value: object) -> None:
+def test_the_same_file_read_otherwise_is_other_data(case: Case, option: str, value: Any) -> None:
     wish = Wish(data=case.data, none="other")
     task = gather(wish).task
     fits(case.out, task)

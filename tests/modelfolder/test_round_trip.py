@@ -15,6 +15,7 @@ from safetensors.torch import load_file
 from typer.testing import CliRunner
 
 import made_data
+from narrowing import there
 from ova.cli.app import app
 from ova.data.task import NONE
 from ova.errors import BadInput
@@ -97,7 +98,7 @@ def test_predict_says_what_the_run_said(case: Case, model: Model) -> None:
         assert answer.confidence == pytest.approx(float(run.confidence[i]), abs=1e-5)
         expected = model.classes[run.prediction[i]]
         assert answer.label in (expected, NOTHING)
-        assert (answer.label == NOTHING) == (answer.confidence <= model.threshold.value)
+        assert (answer.label == NOTHING) == (there(answer.confidence) <= model.threshold.value)
 
 
 def test_refusals_name_the_best_guess(case: Case, model: Model) -> None:
@@ -115,7 +116,7 @@ def test_onnx_decides_as_predict_does(case: Case, model: Model, tmp_path: Path) 
     probs, label, confident = session.run(None, {"input": x.numpy()})
     said = list(answers(model, [str(case.wish.data)]))
     names = [NOTHING if k == NONE else model.classes[k] for k in label]
-    near = [abs(a.confidence - model.threshold.value) < 1e-5 for a in said]
+    near = [abs(there(a.confidence) - model.threshold.value) < 1e-5 for a in said]
     assert all(n == a.label for n, a, close in zip(names, said, near, strict=True) if not close)
     confidence = np.array([a.confidence for a in said])
     np.testing.assert_allclose(confident, confidence, atol=1e-5)
@@ -195,7 +196,7 @@ BAD = {
         b"1,1.7e9,\n4,1.7e9,never seen\n",
     ),
 }  # fmt: skip
-EXPECTED = {
+EXPECTED: dict[str, list[str | None]] = {
     "image": ["not an image"],
     "text": [None, "empty text", "not UTF-8", "3 cells", None],
     "table": [None, "'length' is empty", "no finite", "'size' is 'abc'", "2 cells", "too large",
@@ -242,7 +243,7 @@ def test_what_was_never_read_gets_no_high_p_from_our_default(tmp_path: Path) -> 
     strange = ["purple elephants swim quietly", "what is the meaning of life", "zzz qqq"]
     never_read = made_data.write_csv(tmp_path / "s.csv", ["sentence"], [[s] for s in strange])
     unknown, known = (
-        [a.confidence for a in answers(model, [str(path)])] for path in (never_read, data)
+        [there(a.confidence) for a in answers(model, [str(path)])] for path in (never_read, data)
     )
     assert max(unknown) < 0.2
     assert min(known) > 0.95

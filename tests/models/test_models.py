@@ -90,7 +90,7 @@ def test_bert_is_the_one_of_transformers() -> None:
     """What is skipped in the last layer never reaches the pooled output."""
     backbone, x = MODELS["bert-mini"]((60, 32), 0.0).eval(), inputs("bert-mini")
     x[0, 5:] = 0
-    network = backbone.body.network
+    network = backbone.get_submodule("body.network")
     with torch.no_grad():
         whole = network(input_ids=x, attention_mask=(x != 0).long()).pooler_output
         torch.testing.assert_close(backbone(x), whole, rtol=1e-5, atol=1e-6)
@@ -99,7 +99,7 @@ def test_bert_is_the_one_of_transformers() -> None:
 def test_the_mean_is_that_of_the_word_pieces_without_padding() -> None:
     backbone, x = MODELS["bert-mini-mean"]((60, 32), 0.0).eval(), inputs("bert-mini-mean")
     x[0, 5:] = 0
-    network = backbone.body.network
+    network = backbone.get_submodule("body.network")
     with torch.no_grad():
         whole = network(input_ids=x, attention_mask=(x != 0).long()).last_hidden_state
         expected = torch.stack([whole[0, :5].mean(0), *whole[1:].mean(1)])

@@ -6,6 +6,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
@@ -26,7 +27,7 @@ K = 5
 def resnet() -> nn.Module:
     from transformers import ResNetConfig, ResNetForImageClassification
 
-    config = ResNetConfig(
+    config = ResNetConfig(  # type: ignore[call-arg]
         embedding_size=8, hidden_sizes=[8, 16], depths=[1, 1], layer_type="basic", num_labels=K
     )
     return ResNetForImageClassification(config)
@@ -35,7 +36,7 @@ def resnet() -> nn.Module:
 def bert() -> nn.Module:
     from transformers import BertConfig, BertForSequenceClassification
 
-    config = BertConfig(
+    config = BertConfig(  # type: ignore[call-arg]
         vocab_size=50, hidden_size=16, num_hidden_layers=1, num_attention_heads=2,
         intermediate_size=32, max_position_embeddings=16, num_labels=K,
     )  # fmt: skip
@@ -45,7 +46,7 @@ def bert() -> nn.Module:
 def vit() -> nn.Module:
     from transformers import ViTConfig, ViTForImageClassification
 
-    config = ViTConfig(
+    config = ViTConfig(  # type: ignore[call-arg]
         hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32,
         image_size=16, patch_size=8, num_labels=K,
     )  # fmt: skip
@@ -55,7 +56,7 @@ def vit() -> nn.Module:
 def roberta() -> nn.Module:
     from transformers import RobertaConfig, RobertaForSequenceClassification
 
-    config = RobertaConfig(
+    config = RobertaConfig(  # type: ignore[call-arg]
         vocab_size=50, hidden_size=16, num_hidden_layers=1, num_attention_heads=2,
         intermediate_size=32, max_position_embeddings=20, num_labels=K,
     )  # fmt: skip
@@ -119,7 +120,7 @@ def test_classes_may_change(make: Any) -> None:
     model, _ = convert(make(), "ova-dm", classes=3)
     x = TOKENS if make is bert else IMAGES
     assert model(**x).logits.shape == (6, 3)
-    assert model.config.num_labels == 3
+    assert model.config.num_labels == 3  # type: ignore[union-attr]
 
 
 LARGE = ("wrn-28-10", "resnet50")  # made of the same blocks as the small ones
@@ -130,7 +131,7 @@ def test_our_own_backbones(name: str) -> None:
     tokens = "bert" in name or "text" in name
     shape = (50, 12) if tokens else (2,) if name.startswith("mlp") else (3, 32, 32)
     backbone = MODELS[name](shape, 0.0)
-    model = nn.Sequential(backbone, nn.Linear(backbone.features, K))
+    model: Any = nn.Sequential(backbone, nn.Linear(backbone.features, K))
     model, loss = convert(model, "ova-dm")
     x = torch.randint(1, 50, (4, 12)) if tokens else torch.randn(4, *shape)
     assert isinstance(model[1], Head)
@@ -141,7 +142,7 @@ def test_a_plain_loop_learns() -> None:
     torch.manual_seed(0)
     x = torch.randn(300, 2) + 4 * torch.eye(3)[torch.arange(300) % 3] @ torch.randn(3, 2)
     y = torch.arange(300) % 3
-    net = nn.Sequential(nn.Linear(2, 16), nn.ReLU(), nn.Linear(16, 3))
+    net: nn.Module = nn.Sequential(nn.Linear(2, 16), nn.ReLU(), nn.Linear(16, 3))
     net, loss = convert(net, "ova-dm")
     optimiser = torch.optim.Adam(net.parameters(), 0.02)
     first = loss(net(x), y).item()
@@ -186,6 +187,7 @@ def test_the_trainer_of_transformers(tmp_path: Path, steps: int, given: bool) ->
     trainer.train()
     said = trainer.predict(Rows())
     assert trainer.evaluate()["eval_loss"] < before
+    assert isinstance(said.predictions, np.ndarray)
     assert said.predictions.shape == (32, K)
     logged = [row["loss"] for row in trainer.state.log_history if "loss" in row]
     mean = float(loss(torch.tensor(said.predictions), torch.arange(32) % K))
@@ -205,7 +207,8 @@ def test_lightning(tmp_path: Path) -> None:
 
         def training_step(self, batch: list[Tensor], _: int) -> Tensor:
             x, y = batch
-            return self.loss(self.net(x), y)
+            value: Tensor = self.loss(self.net(x), y)
+            return value
 
         def configure_optimizers(self) -> torch.optim.Optimizer:
             return torch.optim.Adam(self.parameters(), 0.05)
@@ -236,7 +239,7 @@ def test_ignored_and_outside_labels() -> None:
 def test_precision_device_and_mode_stay() -> None:
     net = nn.Sequential(nn.Linear(2, 4), nn.Linear(4, 3)).double().eval()
     convert(net, "ova-dm")
-    assert net[1].layer.weight.dtype == torch.float64
+    assert net.get_parameter("1.layer.weight").dtype == torch.float64
     assert not net[1].training
 
 
@@ -299,7 +302,7 @@ def test_bad_input_is_named_and_changes_nothing(
 
 
 def test_a_head_can_be_exchanged_again() -> None:
-    model = nn.Sequential(nn.Linear(2, 8), nn.Linear(8, 3))
+    model: Any = nn.Sequential(nn.Linear(2, 8), nn.Linear(8, 3))
     for formulation in FORMULATIONS:
         model, loss = convert(model, formulation)
         assert model[1].formulation == loss.formulation == formulation

@@ -25,7 +25,8 @@ def exact(f: Tensor, w: Tensor) -> Tensor:
 
 def rows(n: int, width: int, length: float, seed: int = 0) -> Tensor:
     x = torch.randn(n, width, generator=torch.Generator().manual_seed(seed))
-    return length * x / x.norm(dim=-1, keepdim=True)
+    scaled: Tensor = length * x / x.norm(dim=-1, keepdim=True)
+    return scaled
 
 
 CASES = {

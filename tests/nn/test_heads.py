@@ -150,7 +150,9 @@ def test_starts_inside_a_compiled_step(kind: type[Starting]) -> None:
 @pytest.fixture
 def two_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """One process that believes to be one of two."""
-    store = torch.distributed.FileStore(str(tmp_path / "store"), 1)
+    store = torch.distributed.FileStore(  # type: ignore[attr-defined]
+        str(tmp_path / "store"), 1
+    )
     torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
     monkeypatch.setattr(torch.distributed, "get_world_size", lambda: 2)
     yield

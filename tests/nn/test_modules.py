@@ -39,7 +39,7 @@ def test_a_head_survives_saving() -> None:
     [
         (lambda: Loss("ova-md"), "did you mean 'ova-dm'"),
         (lambda: Head("softmx", 8, 4), "did you mean 'softmax'"),
-        (lambda: Loss("ova", reduction="avg"), "no reduction called 'avg'"),
+        (lambda: Loss("ova", reduction="avg"), "no reduction called 'avg'"),  # type: ignore[arg-type]
         (lambda: Loss("ova", label_smoothing=1.5), "at least 0 and below 1, not 1.5"),
     ],
 )

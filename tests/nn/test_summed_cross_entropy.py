@@ -33,7 +33,8 @@ def both(z: Tensor, own: Tensor, known: Tensor, link: Link) -> list[tuple[Tensor
         leaf = z.clone().requires_grad_()
         loss = way(leaf, own, known, link)
         weights = torch.linspace(-1, 2, loss.numel(), dtype=z.dtype).reshape(loss.shape)
-        found.append((loss, *torch.autograd.grad((weights * loss).sum(), leaf)))
+        (slope,) = torch.autograd.grad((weights * loss).sum(), leaf)
+        found.append((loss, slope))
     return found
 
 

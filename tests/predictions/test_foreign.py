@@ -1,5 +1,7 @@
 """Predictions from anywhere: three formats say the same, and what breaks a rule is refused."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -132,7 +134,7 @@ def test_three_columns_are_enough(tmp_path, kind):
     assert (said.log_p, said.probs, said.classes) == (None, None, None)
 
 
-BROKEN = {
+BROKEN: dict[str, tuple[dict[str, Any], str]] = {
     "above": ({"confidence": [0.5, 3.5]}, r"row 1: confidence 3.5 lies outside \[0, 1\]"),
     "NaN": ({"confidence": [0.5, np.nan]}, "row 1: confidence nan is NaN"),
     "label": ({"target": [0, -3]}, "row 1: target -3 lies outside"),

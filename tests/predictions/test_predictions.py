@@ -3,6 +3,7 @@
 import math
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from narrowing import there
 from ova.errors import BadInput
 from ova.metrics import METRICS
 from ova.predictions import COLUMNS, Predictions, merge, read, read_chunks, write, writer
@@ -85,7 +87,7 @@ def test_columns_of_logits_are_those_of_their_probabilities(normalised):
     for name in COLUMNS:
         if getattr(from_p, name) is not None:
             np.testing.assert_allclose(getattr(said, name), getattr(from_p, name), atol=1e-12)
-    np.testing.assert_allclose(said.energy, np.log(np.exp(z).sum(1)))
+    np.testing.assert_allclose(there(said.energy), np.log(np.exp(z).sum(1)))
     np.testing.assert_array_equal(said.max_logit, z.max(1))
 
 
@@ -94,8 +96,9 @@ def test_logits_keep_what_probabilities_lose():
     log_p = -np.logaddexp(0, -z.astype(np.float64))
     said = Predictions.from_logits(z, log_p, [0, 0], normalised=False)
     assert (said.confidence == 1).all()  # saturated: the confidence has lost the order
-    np.testing.assert_allclose(said.log_none, [-40, -45], rtol=1e-12)
-    np.testing.assert_allclose(said.log_answers, [-2 * math.exp(-40), -2 * math.exp(-45)])
+    np.testing.assert_allclose(there(said.log_none), [-40, -45], rtol=1e-12)
+    sure = np.array([-2 * math.exp(-40), -2 * math.exp(-45)])
+    np.testing.assert_allclose(there(said.log_answers), sure)
 
 
 @pytest.mark.parametrize("dtype", TYPES)
@@ -104,9 +107,9 @@ def test_small_probabilities_are_not_rounded_away_in_one_minus_p(p, dtype):
     p = np.full((1, 1000), p, dtype)
     said = Predictions.from_probs(p, [-1], normalised=False)
     expected = 1000 * math.log1p(-float(p[0, 0]))
-    assert said.log_none[0] == pytest.approx(expected, rel=3e-7)
+    assert there(said.log_none)[0] == pytest.approx(expected, rel=3e-7)
     entropy = slow(p[0], -1, False)["entropy"]
-    assert said.entropy[0] == pytest.approx(entropy, rel=2e-6)
+    assert there(said.entropy)[0] == pytest.approx(entropy, rel=2e-6)
 
 
 @pytest.mark.parametrize("dtype", TYPES)
@@ -114,17 +117,17 @@ def test_the_product_over_many_sure_classes_does_not_vanish(dtype):
     p = np.full((1, 1000), 0.999, dtype)
     said = Predictions.from_probs(p, [3], normalised=False)
     no = math.log1p(-float(p[0, 0]))
-    assert said.log_none[0] == pytest.approx(1000 * no, rel=1e-6)
-    assert said.log_answers[0] == pytest.approx(999 * no + math.log(p[0, 0]), rel=1e-6)
+    assert there(said.log_none)[0] == pytest.approx(1000 * no, rel=1e-6)
+    assert there(said.log_answers)[0] == pytest.approx(999 * no + math.log(p[0, 0]), rel=1e-6)
 
 
 def test_certainty_is_infinite_only_where_it_is_wrong():
     p = np.array([[1.0, 0.0], [1.0, 0.0]], np.float32)
     said = Predictions.from_probs(p, [0, 1], normalised=False)
-    assert said.log_answers.tolist() == [0, -math.inf]
-    assert said.log_p.tolist() == [0, -math.inf]
-    assert said.entropy.tolist() == [0, 0]
-    assert said.squared_error.tolist() == [0, 2]
+    assert there(said.log_answers).tolist() == [0, -math.inf]
+    assert there(said.log_p).tolist() == [0, -math.inf]
+    assert there(said.entropy).tolist() == [0, 0]
+    assert there(said.squared_error).tolist() == [0, 2]
 
 
 def test_equal_probabilities_are_answered_with_the_first():
@@ -136,12 +139,13 @@ def test_equal_probabilities_are_answered_with_the_first():
 def test_minus_zero_is_zero(dtype):
     p = np.array([[-0.0, 1.0]], dtype)
     said = Predictions.from_probs(p, [1], normalised=True)
-    assert (said.squared_error[0], said.entropy[0], said.prediction[0]) == (0, 0, 1)
+    error, entropy = there(said.squared_error), there(said.entropy)
+    assert (error[0], entropy[0], said.prediction[0]) == (0, 0, 1)
     with pytest.raises(BadInput, match=r"class 1 is -0\.5"):
         Predictions.from_probs(np.array([[-0.0, -0.5, 1.0]], dtype), [1], normalised=True)
 
 
-BROKEN = {
+BROKEN: dict[str, tuple[Any, Any, str]] = {
     "NaN": ([[0.5, 0.5], [math.nan, 1]], [0, 0], "row 1: the probability of class 0 is NaN"),
     "above": ([[0.5, 0.5], [0.1, 1.5]], [0, 0], r"row 1: .* class 1 is 1.5, outside \[0, 1\]"),
     "below": ([[-0.1, 1.0]], [0], r"row 0: .* class 0 is -0.1, outside \[0, 1\]"),
@@ -278,7 +282,7 @@ def test_other_programs_read_the_file(tmp_path):
     for table in (
         pd.read_parquet(path),
         pl.read_parquet(path).to_pandas(),
-        duckdb.sql(f"select * from '{path}'").df(),
+        there(duckdb.sql(f"select * from '{path}'")).df(),
     ):
         np.testing.assert_array_equal(table["confidence"], said.confidence)
         np.testing.assert_array_equal(table["target"], said.target)
@@ -344,6 +348,6 @@ def test_chunks_of_a_wide_file_stay_small(tmp_path):
                     part, np.zeros(10_000, int), id=ids, normalised=True, keep_probs=True
                 )
             )
-    sizes = [chunk.probs.size for chunk in read_chunks(path)]
+    sizes = [there(chunk.probs).size for chunk in read_chunks(path)]
     assert max(sizes) <= 1 << 24
     assert sum(sizes) == p.size

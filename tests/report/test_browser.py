@@ -42,7 +42,7 @@ def browser():
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory) -> Path:
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("runs")
     made_runs.make(root, names=NAMES, seeds=2, n=400)
     made_runs.make(root, "toy", names=NAMES, seeds=1, toy=True, shift=False, ood=("ring",), n=400)

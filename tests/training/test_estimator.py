@@ -16,12 +16,13 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import ova
+from narrowing import there
 from ova.errors import BadInput
 from ova.nn.formulations import FORMULATIONS
 from ova.posthoc.threshold import Threshold
 from ova.training.estimator import KEPT, OneVsAllClassifier
 
-QUICK = {"hidden": (16,), "epochs": 60, "random_state": 0}
+QUICK: dict[str, Any] = {"hidden": (16,), "epochs": 60, "random_state": 0}
 SUM = "p_k of one-vs-all answer K questions; they do not sum to one, and must not"
 BY_DESIGN = {
     "check_classifiers_train": SUM,
@@ -35,7 +36,7 @@ def expected(estimator: OneVsAllClassifier) -> dict[str, str]:
     return BY_DESIGN if unnormalised else {}
 
 
-@parametrize_with_checks(
+@parametrize_with_checks(  # type: ignore[untyped-decorator]
     [
         OneVsAllClassifier(normalised=True, **QUICK),
         OneVsAllClassifier("softmax", **QUICK),
@@ -141,6 +142,8 @@ def test_a_calibration_is_honest_and_changes_no_decision(method: str, formulatio
     assert (raw.predict_proba(new) == sure.predict_proba(new)).all()
     c = sure.confidence_of(new)
     assert (np.argsort(c) == np.argsort(raw.confidence_of(new))).all()
+    assert isinstance(raw.threshold_, Threshold)
+    assert isinstance(sure.threshold_, Threshold)
     assert sure.threshold_.promise == raw.threshold_.promise
     assert sure.threshold_.answered == raw.threshold_.answered
     assert ((sure.predict(new) == -1) == ~sure.threshold_.answers(c)).all()
@@ -194,7 +197,7 @@ def test_an_answered_example_of_none_is_a_wrong_answer_for_every_promise() -> No
     held, right = X[order], model.predict_proba(X[order]).argmax(1) == y[order]
     by_hand = ova.fit_threshold((model.confidence_of(held), right), 0.9)
     assert model.threshold_ == by_hand
-    assert model.calibration_.n == 600
+    assert there(model.calibration_).n == 600
     assert abs(model.confidence_of(held).mean() - right.mean()) < 0.01
     said = model.predict(X)
     both = np.where(y == -1, said == "?", said == y.astype(object))

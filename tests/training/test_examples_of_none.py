@@ -6,7 +6,9 @@ import pytest
 import torch
 from lightning_fabric import Fabric
 
+from narrowing import there
 from ova.data import DATASETS
+from ova.data.task import InMemory
 from ova.experiments import EXPERIMENTS
 from ova.nn.formulations import FORMULATIONS
 from ova.training.engine import Machine
@@ -22,12 +24,13 @@ def test_the_gradient_is_that_of_the_weighted_losses(formulation, weight, piece,
     task, fabric = DATASETS["toy"](None), Fabric(accelerator="cpu", devices=1)
     run = prepare(fabric, task, replace(BASE, formulation=formulation), tmp_path, Machine())
     run.wrapped.train()
+    assert isinstance(task.train, InMemory)
     x, y = task.train.x[:8], task.train.y[:8].clone()
     y[::3] = -1
     form = FORMULATIONS[formulation]
     how = How(form, 1 / 8, piece, weight)
     backward(fabric, run, task, (x, y), how, Tally.empty(fabric.device))
-    said = [p.grad.clone() for p in run.weights]
+    said = [there(p.grad).clone() for p in run.weights]
     weights = torch.tensor([weight if target == -1 else 1.0 for target in y.tolist()])
     run.net.zero_grad()
     (weights * form.loss(run.net(task.prepare(x)), y)).mean().backward()

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Generator
 from dataclasses import asdict, fields, replace
 from itertools import islice
 from math import log
@@ -14,12 +15,13 @@ import optuna
 import pytest
 from lightning_fabric import Fabric
 
+from narrowing import there
 from ova.errors import BadInput
 from ova.experiments import EXPERIMENTS
 from ova.files import read_lines
 from ova.training import search as tuning
 from ova.training.engine import Machine
-from ova.training.loop import Diverged
+from ova.training.loop import Diverged, fit
 from ova.training.recipe import Experiment, Range, Recipe, load
 from ova.training.search import Bench, Search, choose, open_study, searches, tune, write_history
 
@@ -47,6 +49,7 @@ def work(out, search=SEARCH, events=None, **more):
     fabric = Fabric(accelerator="cpu", devices=1)
     happening = tune(fabric, search, Bench(out, **more), Machine())
     seen = list(islice(happening, events))
+    assert isinstance(happening, Generator)
     happening.close()
     return seen
 
@@ -105,7 +108,7 @@ def test_the_best_trial_by_validation_loss_becomes_a_recipe(undisturbed):
     for row in found:
         logged = read_lines(bench.folder(SEARCH, row["trial"]) / "log.jsonl")
         assert row["value"] == logged[-1]["validation_loss"]
-    best = choose(bench, SEARCH)
+    best = there(choose(bench, SEARCH))
     assert best == min(found, key=lambda row: row["value"])
     assert load(undisturbed / "small" / "softmax.json") == SEARCH.recipe(best["trial"])
     assert not list(undisturbed.rglob("*.safetensors"))  # a hundred trials do not fill the disk
@@ -141,12 +144,11 @@ def test_a_trial_that_diverges_counts_and_is_not_chosen(tmp_path, monkeypatch):
             raise Diverged("the loss is nan in epoch 1")
         yield from fit(fabric, task, recipe, folder, machine)
 
-    fit = tuning.fit
     monkeypatch.setattr(tuning, "fit", explode)
     work(tmp_path)
     assert [r["state"] for r in rows(tmp_path)] == ["complete", "diverged", "complete"]
     assert rows(tmp_path)[1]["value"] is None
-    assert choose(Bench(tmp_path), SEARCH)["trial"] != 1
+    assert there(choose(Bench(tmp_path), SEARCH))["trial"] != 1
     assert work(tmp_path) == []
 
 

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Generator
 from dataclasses import replace
 from itertools import islice
 
@@ -34,6 +35,7 @@ def run(recipe, out, events=None):
     happened = carry_out(Fabric(accelerator="cpu", devices=1), recipe, place, Machine())
     for _ in islice(happened, events):
         pass
+    assert isinstance(happened, Generator)
     happened.close()
     return place.folder(recipe)
 
@@ -149,6 +151,7 @@ def test_one_process_at_a_time_works_in_a_folder(tmp_path):
     next(first)
     with pytest.raises(BadInput, match="another process"):
         run(SMALL, tmp_path)
+    assert isinstance(first, Generator)
     first.close()
 
 

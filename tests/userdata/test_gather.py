@@ -28,7 +28,9 @@ def text(path: Path, **more: object) -> Gathered:
 
 
 def rows(extra: list[list[object]] | None = None) -> list[list[object]]:
-    base = [[f"text number {i} of {'ab'[i % 2]}", "ab"[i % 2]] for i in range(60)]
+    base: list[list[object]] = [
+        [f"text number {i} of {'ab'[i % 2]}", "ab"[i % 2]] for i in range(60)
+    ]
     return [*base, *(extra or [])]
 
 
@@ -83,10 +85,15 @@ def not_images(folder: Path) -> None:
     (folder / "red" / "broken.png").write_bytes(b"GIF89a, they said")
 
 
+def two_empty_folders(folder: Path) -> None:
+    for name in "ab":
+        (folder / name).mkdir(parents=True)
+
+
 BAD_FOLDERS: dict[str, tuple[Callable[[Path], object], str]] = {
     "not an image": (not_images, "broken.png is not an image.*--skip-bad"),
     "one class": (lambda f: (f / "only").mkdir(parents=True), "two class folders"),
-    "no image": (lambda f: [(f / n).mkdir(parents=True) for n in "ab"], "no image"),
+    "no image": (two_empty_folders, "no image"),
     "absent": (lambda f: None, "no file or folder"),
 }
 
