@@ -294,3 +294,10 @@ def test_an_outside_file_alone_or_without_rows_is_refused(files, monkeypatch, ca
 def test_the_report_is_one_file(files, monkeypatch):
     assert run(monkeypatch, "one.npz", "--ood", "one-noise.npz", "-o", "report.html") == 0
     assert "<html" in Path("report.html").read_text(encoding="utf-8")[:2000].lower()
+
+
+def test_the_report_needs_no_folder_in_between(files, monkeypatch):
+    monkeypatch.setattr("tempfile.mkdtemp", lambda *_, **__: pytest.fail("a folder was made"))
+    assert run(monkeypatch, "one.npz", "two.npz", "-o", "report.html") == 0
+    text = Path("report.html").read_text(encoding="utf-8")
+    assert [text.count(f"<code>evaluate/{number}</code>") for number in (0, 1)] == [1, 1]

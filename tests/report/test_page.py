@@ -4,10 +4,12 @@ import base64
 import hashlib
 import json
 import re
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import altair as alt
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -17,10 +19,23 @@ from scipy import stats
 import made_runs
 from narrowing import there
 from ova.errors import BadInput
-from ova.report import comparison, intervals, page, paper, runs, select, summary, thresholds
+from ova.report import (
+    comparison,
+    evidence,
+    figures,
+    intervals,
+    page,
+    paper,
+    runs,
+    select,
+    summary,
+    thresholds,
+)
 from ova.report.export import FORMATS, specs, write_figures
-from ova.report.figures import FIGURES
+from ova.report.figures import FIGURES, Figure
 from ova.report.packing import pack
+from ova.report.sections import SECTIONS
+from ova.report.theme import finish
 from ova.report.thinning import TOLERANCE, thin
 from ova.training.run_folder import Run
 
@@ -134,6 +149,37 @@ def test_every_figure_is_a_valid_chart_of_its_rows(found, name):
 @pytest.mark.parametrize("name", FIGURES)
 def test_every_figure_has_no_rows_where_nothing_was_measured(name):
     assert FIGURES[name].rows([Run("e", "r", "ova", 0)]) == []
+
+
+def test_a_figure_is_a_file_and_a_line():
+    files = {path.stem for path in Path(figures.__file__).parent.glob("*.py")}
+    listed = {name.replace("-", "_") for name in FIGURES}
+    assert files - listed == {"__init__", "figure"}
+    assert listed <= files
+    assert {figure.section for figure in FIGURES.values()} == set(SECTIONS)
+
+
+def test_a_new_figure_stands_in_the_section_that_it_names(found, monkeypatch):
+    mine = Figure(
+        title="How many runs?",
+        caption="A dot for each of them.",
+        needs="a run",
+        section="trust",
+        rows=lambda runs: [{"label": run.label, "seed": run.seed} for run in runs],
+        draw=lambda rows, _: finish(alt.Chart().mark_point().encode(x="seed:Q"), rows),
+    )
+    monkeypatch.setitem(FIGURES, "runs", mine)
+    toy = [run for run in found if run.experiment == "toy"]
+    text = page.html(toy)
+    titles = [text.index(f'<h3 id="{key}-0">') for key in ("trust", "shift")]
+    assert titles[0] < text.index("<h4>How many runs?</h4>") < titles[1]
+    data = embedded(text)
+    chart = next(chart for chart in data["charts"] if chart["name"] == "runs")
+    assert data["sets"][chart["spec"]["data"]["name"]]["n"] == len(toy)
+
+    nothing = replace(mine, rows=lambda _: [])
+    monkeypatch.setitem(FIGURES, "runs", nothing)
+    assert re.search("Not measured in these runs:[^.]*How many runs?.*a run", page.html(toy))
 
 
 @pytest.mark.parametrize("kind", FORMATS)
@@ -413,6 +459,22 @@ def test_a_run_without_measurements_gives_sections_that_say_so(tmp_path):
         "trained",
     ):
         assert re.search(title + r".*?</h3>.*?Not measured in these runs", text, re.S)
+
+
+def test_the_runs_table_says_when_a_run_was_taken_up_again():
+    told = {
+        "after epoch 1, in prediction": [{"epoch": 1, "stage": "train"}, {"stage": "prediction"}],
+        "never": [],
+        "not recorded": None,  # the manifests of older versions
+    }
+    made = [
+        Run("e", str(i), "ova", i, manifest={} if entries is None else {"resumed": entries})
+        for i, entries in enumerate(told.values())
+    ]
+    rows = re.findall("<tr>(.*?)</tr>", evidence.manifests(made), re.S)
+    cells = [re.findall("<t[hd][^>]*>(.*?)</t[hd]>", row, re.S) for row in rows]
+    at = cells[0].index("Resumed")
+    assert [row[at] for row in cells[1:]] == list(told)
 
 
 def test_the_paper_s_numbers_stand_beside_ours(found):

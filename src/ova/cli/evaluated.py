@@ -1,7 +1,6 @@
-"""Evaluated models: a table to read, rows to keep, and folders that the report can read."""
+"""Evaluated models: a table to read, rows to keep, and runs that the report takes."""
 
 import math
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -11,10 +10,12 @@ from typing import Any
 import numpy as np
 
 from ova.cli.roles import Model
-from ova.files import Row, sha256, write_json, write_lines
+from ova.files import Row, sha256, write_lines
 from ova.metrics import METRICS, Draws, paired_difference
 from ova.metrics.evaluate import evaluate as measure
 from ova.predictions import Predictions, Reading, SetName, read_any
+from ova.training.manifest import manifest
+from ova.training.run_folder import Run
 
 
 @dataclass(frozen=True)
@@ -62,15 +63,12 @@ def differences(first: Model, other: Model, normalised: bool, draws: Draws) -> l
 
 
 def write_all(results: Sequence[Result], measurements: Path, output: Path | None) -> None:
-    """The rows of all models in one file, and the report from a folder per model."""
+    """The rows of all models in one file, and the report on them."""
     if output is not None:
-        from ova.report.page import write_report
+        from ova.report.page import write_page
 
-        with tempfile.TemporaryDirectory() as place:
-            folders = [Path(place) / "evaluate" / str(i) for i in range(len(results))]
-            for folder, result in zip(folders, results, strict=True):
-                write_folder(folder, result)
-            write_report(folders, output)
+        runs = [as_run(str(number), result) for number, result in enumerate(results)]
+        write_page(sorted(runs, key=lambda run: run.label), output)
     several = len(results) > 1
     write_lines(
         measurements,
@@ -82,17 +80,21 @@ def write_all(results: Sequence[Result], measurements: Path, output: Path | None
     )
 
 
-def write_folder(folder: Path, result: Result) -> None:
-    """A folder with the files of a run."""
-    from ova.training.manifest import manifest
-
+def as_run(name: str, result: Result) -> Run:
+    """What was measured on a model, as the report takes it."""
     model = result.model
     sources = {name: sha256(path) for name, path in model.sets.items()}
     recipe = {"experiment": "evaluate", "data": model.sets["test"].name, "formulation": model.name}
-    write_json(folder / "recipe.json", {**recipe, "seed": 0})
-    write_json(folder / "manifest.json", manifest(0, sources, device="cpu"))
-    write_json(folder / "curves.json", result.curves)
-    write_lines(folder / "measurements.jsonl", [*result.rows, *result.differences])
+    return Run(
+        experiment="evaluate",
+        id=name,
+        label=model.name,
+        seed=0,
+        recipe={**recipe, "seed": 0},
+        measurements=[*result.rows, *result.differences],
+        curves=result.curves,
+        manifest=manifest(0, sources, device="cpu"),
+    )
 
 
 def show(results: Sequence[Result]) -> None:

@@ -20,9 +20,12 @@ from ova.training.run_folder import Run
 
 def write_report(paths: Sequence[Path], output: Path, *, baseline: Path | None = None) -> None:
     """Write the report on the runs below the paths; differences from a baseline's runs if given."""
-    found = runs.read(paths)
-    old = runs.read([baseline]) if baseline else None
-    write_text(output, html(found, old))
+    write_page(runs.read(paths), output, runs.read([baseline]) if baseline else None)
+
+
+def write_page(found: Sequence[Run], output: Path, baseline: Sequence[Run] | None = None) -> None:
+    """Write the report on these runs; differences from a baseline's runs if given."""
+    write_text(output, html(found, baseline))
 
 
 def html(found: Sequence[Run], old: Sequence[Run] | None = None) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ova.files import Row
 from ova.report import comparison, evidence, paper, summary, thresholds
-from ova.report.figures import FIGURES
+from ova.report.figures import FIGURES, Figure
 from ova.report.markup import Markup, el, join, table
 from ova.report.numbers import percent, shown
 from ova.report.runs import labels
@@ -16,23 +16,30 @@ from ova.report.theme import colours
 from ova.training.run_folder import Run
 
 WISHES = (0.8, 0.9, 0.95, 0.98, 0.99, 0.995)
-SECTIONS: dict[str, tuple[str, str, tuple[str, ...]]] = {
-    "space": ("What has it learnt?", "", ("landscape", "embedding")),
-    "trust": ("Can I trust its confidence?", "", ("reliability", "reliability-shift")),
-    "shift": (
-        "Where does it break?",
-        "",
-        ("severity", "mean-severity", "calibrated", "heatmap-ece", "heatmap-accuracy"),
-    ),
-    "threshold": (
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of an experiment; its figures are those that name its key."""
+
+    title: str
+    text: str = ""
+    optional: bool = False  # left out where none of its figures can be drawn
+
+
+SECTIONS = {
+    # Only problems in the plane have these pictures.
+    "space": Section("What has it learnt?", optional=True),
+    "trust": Section("Can I trust its confidence?"),
+    "shift": Section("Where does it break?"),
+    "threshold": Section(
         "What should my threshold be?",
         "The model answers when its confidence reaches the threshold, and says “none of the above” "
         "when it does not. Move the threshold in the bar at the top: the numbers and every linked "
         "chart follow.",
-        ("threshold", "histogram", "risk-coverage"),
     ),
-    "unknown": ("Does it notice the unknown?", "", ("roc", "precision-recall")),
-    "training": ("How was it trained?", "", ("training", "search")),
+    "unknown": Section("Does it notice the unknown?"),
+    "training": Section("How was it trained?"),
 }
 
 
@@ -54,17 +61,20 @@ def experiment(page: Page, name: str, runs: Sequence[Run], old: Sequence[Run] | 
     parts += [summary.cards(runs), summary.overview(runs)]
     if old is not None:
         parts += [el("h3", "Against the baseline"), comparison.against(runs, old)]
-    printed = paper.printed_for(name)
-    for key, (title, text, figures) in SECTIONS.items():
-        found = section(page, (name, key), figures, runs)
-        if key == "space" and found is None:
-            continue  # only problems in the plane have these pictures
-        parts += [el("h3", title, id=f"{key}-{at}"), el("p", text) if text else None]
+    for key, about in SECTIONS.items():
+        found = section(page, name, key, runs)
+        if found is None:
+            continue
+        parts += [
+            el("h3", about.title, id=f"{key}-{at}"),
+            el("p", about.text) if about.text else None,
+        ]
         if key == "threshold":
             parts += [live_table(name, page.live[name], runs), wishes(page.live[name], runs)]
         if key == "unknown":
             parts.append(evidence.ood_table(runs))
-        parts.append(found or missing(figures))
+        parts.append(found)
+    printed = paper.printed_for(name)
     if printed:
         parts += [el("h3", "Beside the paper"), el("p", note(name)), paper.beside(printed, runs)]
     parts += [el("h3", "Evidence", id=f"evidence-{at}"), evidence.everything(runs)]
@@ -87,14 +97,21 @@ def facts(name: str, runs: Sequence[Run]) -> Markup:
 
 def contents(at: int, runs: Sequence[Run]) -> Markup:
     """Links to the sections of one experiment."""
-    there = [
-        key
-        for key in SECTIONS
-        if key != "space" or any(FIGURES[f].rows(runs) for f in SECTIONS[key][2])
+    there = {
+        key: about.title
+        for key, about in SECTIONS.items()
+        if not about.optional or any(figure.rows(runs) for figure in figures(key).values())
+    }
+    links = [
+        el("li", el("a", title, href=f"#{key}-{at}"))
+        for key, title in (there | {"evidence": "Evidence"}).items()
     ]
-    links = [el("li", el("a", SECTIONS[key][0], href=f"#{key}-{at}")) for key in there]
-    links.append(el("li", el("a", "Evidence", href=f"#evidence-{at}")))
     return el("nav", el("ul", links, class_="toc"), aria_label="Sections")
+
+
+def figures(key: str) -> dict[str, Figure]:
+    """The figures of a section, in order."""
+    return {name: figure for name, figure in FIGURES.items() if figure.section == key}
 
 
 def first(runs: Sequence[Run]) -> Markup | None:
@@ -107,22 +124,23 @@ def first(runs: Sequence[Run]) -> Markup | None:
     return el("p", text, class_="first")
 
 
-def section(
-    page: Page, place: tuple[str, str], figures: Sequence[str], runs: Sequence[Run]
-) -> Markup | None:
-    """The figures that can be drawn, and a word on those that cannot; None if there are none."""
-    rows = {name: FIGURES[name].rows(runs) for name in figures}
-    if not any(rows.values()):
-        return None
-    drawn = [figure(page, place[0], name, found, runs) for name, found in rows.items() if found]
-    absent = [name for name, found in rows.items() if not found and place[1] != "space"]
+def section(page: Page, experiment: str, key: str, runs: Sequence[Run]) -> Markup | None:
+    """The figures that can be drawn, and a word on those that cannot.
+
+    An optional section has no such word, and is None without a figure.
+    """
+    rows = {name: figure.rows(runs) for name, figure in figures(key).items()}
+    drawn = [drawing(page, experiment, name, found, runs) for name, found in rows.items() if found]
+    if SECTIONS[key].optional:
+        return join(drawn) if drawn else None
+    absent = [name for name, found in rows.items() if not found]
     return join(drawn, missing(absent) if absent else None)
 
 
-def missing(figures: Sequence[str]) -> Markup:
+def missing(names: Sequence[str]) -> Markup:
     """That something is not there, and what would bring it."""
-    titles = ", ".join(f"“{FIGURES[name].title}”" for name in figures)
-    needs = list(dict.fromkeys(FIGURES[name].needs for name in figures))
+    titles = ", ".join(f"“{FIGURES[name].title}”" for name in names)
+    needs = list(dict.fromkeys(FIGURES[name].needs for name in names))
     return el(
         "p",
         f"Not measured in these runs: {titles}. It takes ",
@@ -137,7 +155,7 @@ def spelt(text: str) -> list[Any]:
     return [el("code", part) if i % 2 else part for i, part in enumerate(text.split("`"))]
 
 
-def figure(page: Page, experiment: str, name: str, rows: list[Row], runs: Sequence[Run]) -> Markup:
+def drawing(page: Page, experiment: str, name: str, rows: list[Row], runs: Sequence[Run]) -> Markup:
     """A figure with its caption; the chart itself is drawn by the page's script."""
     about = FIGURES[name]
     spec = about.spec(rows, labels(runs))

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import altair as alt
 
 from ova.files import Row
+from ova.report.figures.figure import Figure
 from ova.report.figures.mean_severity import means, panel
 from ova.report.select import shifts
 from ova.report.theme import Chart, finish
@@ -25,3 +26,16 @@ def draw(rows: Sequence[Row], labels: Sequence[str]) -> Chart:
     charts = [panel(state, title, labels) for state, title in TITLES.items()]
     chart = alt.concat(*charts, columns=2, spacing=30).resolve_scale(y="shared")
     return finish(chart, rows, cell=340, extra=64)
+
+
+FIGURE = Figure(
+    title="And after calibration?",
+    caption=(
+        "Mean ECE over all types of shift at each severity, 0 being the test set: left as trained, "
+        "right with a calibration that was fitted on validation examples. It cannot know the shift."
+    ),
+    needs="ECE of `shift/<type>/<severity>` sets after calibration",
+    section="shift",
+    rows=rows,
+    draw=draw,
+)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import altair as alt
 
 from ova.files import Row
+from ova.report.figures.figure import Figure
 from ova.report.select import curves, unfold
 from ova.report.theme import LABEL_SHOWN, LATER, QUIET, Chart, children, finish, present, tiles
 from ova.training.run_folder import Run
@@ -55,3 +56,16 @@ def draw(rows: Sequence[Row], labels: Sequence[str]) -> Chart:
         .transform_filter(LABEL_SHOWN)
     )
     return finish(chart, rows, cell=180, extra=46, square=True, children=children(rows, labels))
+
+
+FIGURE = Figure(
+    title="Embeddings and class centres",
+    caption=(
+        "Examples (dots, coloured by class) and the class centres of the last layer (diamonds) on "
+        "two principal components."
+    ),
+    needs="an `embedding` curve, which only the toy problem writes",
+    section="space",
+    rows=rows,
+    draw=draw,
+)

@@ -6,6 +6,7 @@ import altair as alt
 
 from ova.files import Row
 from ova.predictions.sets import SetName
+from ova.report.figures.figure import Figure
 from ova.report.select import points
 from ova.report.theme import (
     OUTSIDE,
@@ -80,3 +81,16 @@ def panel(label: str, name: str) -> Chart:
     )
     title = f"{label} · {SetName(name).short}"
     return alt.layer(bars, outline, rule()).properties(width=200, height=130, title=title)
+
+
+FIGURE = Figure(
+    title="What a threshold has to tell apart",
+    caption=(
+        "Confidence of right answers, wrong answers and unknown inputs, each set summing to one. "
+        "The less they overlap, the better a threshold works."
+    ),
+    needs="`histogram` curves, which need an OOD set",
+    section="threshold",
+    rows=rows,
+    draw=draw,
+)

@@ -6,6 +6,7 @@ from typing import Any
 import altair as alt
 
 from ova.files import Row
+from ova.report.figures.figure import Figure
 from ova.report.select import curves
 from ova.report.theme import LABEL_SHOWN, LATER, Chart, children, finish, present, tiles
 from ova.training.run_folder import Run
@@ -93,3 +94,16 @@ def along(chart: alt.Chart, name: str, axis: Sequence[float]) -> Chart:
     if name == "x":
         return chart.encode(x=alt.X("x:Q", **options), x2="x2:Q")
     return chart.encode(y=alt.Y("y:Q", **options), y2="y2:Q")
+
+
+FIGURE = Figure(
+    title="Confidence over the plane",
+    caption=(
+        "Bright is confident; what lies below the threshold is grey. A classifier that knows what it "
+        "does not know is dark far away from its training data."
+    ),
+    needs="a `landscape` curve, which only problems in the plane have",
+    section="space",
+    rows=rows,
+    draw=draw,
+)

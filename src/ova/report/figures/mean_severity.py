@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import altair as alt
 
 from ova.files import Row
-from ova.report.figures.severity import AXIS, NAMES
+from ova.report.figures.figure import Figure
+from ova.report.figures.severity import AXIS, NAMES, NEEDS
 from ova.report.select import shifts
 from ova.report.theme import SHOWN, Chart, colour, dash, finish
 from ova.training.run_folder import Run
@@ -62,3 +63,13 @@ def panel(metric: str, title: str, labels: Sequence[str]) -> Chart:
     dots = base.mark_point(filled=True, size=45, opacity=1).encode(y=y, tooltip=tooltip)
     whiskers = base.mark_rule().encode(y=alt.Y("low:Q", title=title), y2="high:Q")
     return alt.layer(whiskers, line, dots).properties(width=400, height=240)
+
+
+FIGURE = Figure(
+    title="The same, on average",
+    caption="Mean over all types of shift; whiskers span the seeds.",
+    needs=NEEDS,
+    section="shift",
+    rows=rows,
+    draw=draw,
+)

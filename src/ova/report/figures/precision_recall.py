@@ -6,6 +6,7 @@ import altair as alt
 
 from ova.files import Row
 from ova.predictions.sets import SetName
+from ova.report.figures.figure import Figure
 from ova.report.select import curves, unfold
 from ova.report.theme import SHOWN, Chart, colour, dash, finish, share
 from ova.report.thinning import thinned
@@ -47,3 +48,13 @@ def panel(labels: Sequence[str], name: str) -> Chart:
         ],
     )
     return line.properties(width=250, height=250, title=SetName(name).short)
+
+
+FIGURE = Figure(
+    title="How pure are the answers?",
+    caption="Of the inputs that are answered, how many are known at all? Higher is better.",
+    needs="`precision_recall` curves, which need an OOD set",
+    section="unknown",
+    rows=rows,
+    draw=draw,
+)

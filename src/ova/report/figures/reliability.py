@@ -1,4 +1,4 @@
-"""Reliability diagrams with the histogram beneath (the paper's S2 and S3)."""
+"""Reliability diagrams with the histogram beneath (the paper's S2)."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -6,41 +6,24 @@ from typing import Any
 import altair as alt
 
 from ova.files import Row
-from ova.predictions.sets import TEST, SetName
+from ova.predictions.sets import TEST
+from ova.report.figures.figure import Figure
 from ova.report.select import points, values
 from ova.report.theme import QUIET, SHOWN, Chart, colours, finish, present, rule
 from ova.report.theme import values as data
 from ova.training.run_folder import Run
+
+BIN = ("label", "seed", "lower", "upper", "count", "confidence", "accuracy")
 
 
 def rows(runs: Sequence[Run]) -> list[Row]:
     """The bins of the test set's reliability curves, with each run's ECE."""
     ece = {(row["label"], row["seed"]): row["value"] for row in values(runs, "ece", "test")}
     bins = [row for row in points(runs, "reliability") if row["dataset"] == TEST]
-    keys = ("label", "seed", "lower", "upper", "count", "confidence", "accuracy")
     return [
-        {key: row.get(key) for key in keys} | {"ece": ece.get((row["label"], row["seed"]))}
+        {key: row.get(key) for key in BIN} | {"ece": ece.get((row["label"], row["seed"]))}
         for row in bins
     ]
-
-
-def shifted_rows(runs: Sequence[Run]) -> list[Row]:
-    """The bins of all types of shift together at the largest severity, with the ECE read off them."""
-    bins = [
-        row
-        for row in points(runs, "reliability")
-        if row["count"] and SetName(row["dataset"]).mean and SetName(row["dataset"]).severity
-    ]
-    top = max((SetName(row["dataset"]).severity for row in bins), default=0)
-    bins = [row for row in bins if SetName(row["dataset"]).severity == top]
-    sums: dict[tuple[str, int], list[float]] = {}
-    for row in bins:
-        gap = row["count"] * abs(row["accuracy"] - row["confidence"])
-        total = sums.setdefault((row["label"], row["seed"]), [0.0, 0.0])
-        total[0], total[1] = total[0] + gap, total[1] + row["count"]
-    keys = ("label", "seed", "lower", "upper", "count", "confidence", "accuracy")
-    ece = {key: gap / count for key, (gap, count) in sums.items()}
-    return [{k: row[k] for k in keys} | {"ece": ece[row["label"], row["seed"]]} for row in bins]
 
 
 def draw(rows: Sequence[Row], labels: Sequence[str]) -> Chart:
@@ -118,3 +101,16 @@ TOOLTIP: list[Any] = [
     alt.Tooltip("accuracy:Q", format=".4f"),
     alt.Tooltip("count:Q", title="answers", format=","),
 ]
+
+
+FIGURE = Figure(
+    title="Does 80 % mean 80 %?",
+    caption=(
+        "Bars on the diagonal are honest. Below it the model claims more than it keeps, above it "
+        "less; the broken outline is the gap. Beneath: how many answers have that confidence."
+    ),
+    needs="a `reliability` curve of the test set",
+    section="trust",
+    rows=rows,
+    draw=draw,
+)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import altair as alt
 
 from ova.files import Row
+from ova.report.figures.figure import Figure
 from ova.report.select import curves, unfold
 from ova.report.theme import LATER, SHOWN, Chart, colour, dash, finish
 from ova.report.thinning import thinned
@@ -48,3 +49,16 @@ def draw(rows: Sequence[Row], labels: Sequence[str]) -> Chart:
         ],
     )
     return finish(line.properties(width=640, height=260), rows, cell=300, extra=70)
+
+
+FIGURE = Figure(
+    title="Errors among the most confident",
+    caption=(
+        "Answer only the most confident share of the inputs: how many of the answers are wrong? "
+        "Lower is better."
+    ),
+    needs="a `risk_coverage` curve of the test set",
+    section="threshold",
+    rows=rows,
+    draw=draw,
+)

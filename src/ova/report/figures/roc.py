@@ -6,6 +6,7 @@ import altair as alt
 
 from ova.files import Row
 from ova.predictions.sets import SetName
+from ova.report.figures.figure import Figure
 from ova.report.select import curves, unfold
 from ova.report.theme import QUIET, SHOWN, Chart, colour, dash, finish, share
 from ova.report.theme import values as data
@@ -73,3 +74,16 @@ def panel(labels: Sequence[str], name: str) -> Chart:
     )  # fmt: skip
     chart = alt.layer(chance, curve, at).properties(width=250, height=250)
     return chart.properties(title=SetName(name).short)
+
+
+FIGURE = Figure(
+    title="Keeping the known, refusing the unknown",
+    caption=(
+        "Up: known inputs that are answered. Right: unknown inputs let through by mistake. The "
+        "nearer to the upper left corner, the better; dots mark the threshold that is set above."
+    ),
+    needs="`roc` curves, which need an OOD set",
+    section="unknown",
+    rows=rows,
+    draw=draw,
+)

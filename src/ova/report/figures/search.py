@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import altair as alt
 
 from ova.files import Row
+from ova.report.figures.figure import Figure
 from ova.report.theme import LABEL_SHOWN, LATER, Chart, colour, finish
 from ova.training.run_folder import Run
 
@@ -53,3 +54,13 @@ def draw(rows: Sequence[Row], labels: Sequence[str]) -> Chart:
     line = base.mark_line(interpolate="step-after").encode(x=x, y="best:Q", color=colour(labels))
     chart = alt.layer(line, dots).properties(width=640, height=240)
     return finish(chart, rows, cell=300, extra=70)
+
+
+FIGURE = Figure(
+    title="Search",
+    caption="Each dot is a trial of the search; the line is the best so far.",
+    needs="trials of `ova tune`",
+    section="training",
+    rows=rows,
+    draw=draw,
+)

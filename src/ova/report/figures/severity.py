@@ -5,10 +5,12 @@ from collections.abc import Sequence
 import altair as alt
 
 from ova.files import Row
+from ova.report.figures.figure import Figure
 from ova.report.select import shifts
 from ova.report.theme import QUIET, SHOWN, Chart, colour, finish, present
 from ova.training.run_folder import Run
 
+NEEDS = "accuracy and ECE of `shift/<type>/<severity>` sets"
 NAMES = {"accuracy": "accuracy", "ece": "ECE"}
 AXIS = alt.Axis(labelAngle=0, labelExpr="datum.value == 0 ? 'test' : datum.label")
 
@@ -38,3 +40,16 @@ def panel(metric: str, labels: Sequence[str], shown: Sequence[str]) -> Chart:
         y=alt.Y("value:Q", title=NAMES[metric], scale=alt.Scale(zero=metric == "ece")),
         color=colour(labels, "square"),
     ).properties(width=400, height=260)
+
+
+FIGURE = Figure(
+    title="As the inputs drift",
+    caption=(
+        "Each box holds all types of shift at one severity: median, quartiles, extremes. High "
+        "accuracy is good, low ECE is good."
+    ),
+    needs=NEEDS,
+    section="shift",
+    rows=rows,
+    draw=draw,
+)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import altair as alt
 
 from ova.files import Row
+from ova.report.figures.figure import Figure
 from ova.report.theme import SHOWN, Chart, colour, dash, finish, rule
 from ova.report.thresholds import rows
 
@@ -71,3 +72,16 @@ def panel(name: str, labels: Sequence[str], y: tuple[str, str], low: float) -> C
         ],
     )
     return alt.layer(band, line, rule(), dots).properties(width=250)
+
+
+FIGURE = Figure(
+    title="Accuracy of the answered, at every threshold",
+    caption=(
+        "The model answers only when its confidence reaches the threshold. Mixed with unknown "
+        "inputs every answer to one of them is wrong. Bands span the seeds."
+    ),
+    needs="`accuracy_confidence` curves of the test set",
+    section="threshold",
+    rows=rows,
+    draw=draw,
+)

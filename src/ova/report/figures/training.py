@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import altair as alt
 
 from ova.files import Row
+from ova.report.figures.figure import Figure
 from ova.report.theme import SHOWN, Chart, colour, finish
 from ova.training.run_folder import Run
 
@@ -65,3 +66,13 @@ def panel(metric: str, labels: Sequence[str]) -> Chart:
             alt.Tooltip("set:N"),
         ],
     ).properties(width=400, height=220)
+
+
+FIGURE = Figure(
+    title="Training",
+    caption="Means over seeds. Whole lines: validation; dotted lines: training.",
+    needs="`log.jsonl` of the runs",
+    section="training",
+    rows=rows,
+    draw=draw,
+)

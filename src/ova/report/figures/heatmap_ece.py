@@ -1,4 +1,4 @@
-"""Where it breaks: a metric for each type of shift and severity, as a heat map per formulation."""
+"""ECE, or another metric, for each type of shift and severity, as a heat map per formulation."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -7,7 +7,8 @@ from typing import Any
 import altair as alt
 
 from ova.files import Row
-from ova.report.figures.severity import NAMES
+from ova.report.figures.figure import Figure
+from ova.report.figures.severity import NAMES, NEEDS
 from ova.report.select import shifts
 from ova.report.theme import LATER, SHOWN, Chart, children, finish, present
 from ova.training.run_folder import Run
@@ -57,5 +58,11 @@ def draw(metric: str, rows: Sequence[Row], labels: Sequence[str]) -> Chart:
     return finish(chart, rows, cell=150, extra=30, margin=120, children=children(rows, labels))
 
 
-accuracy_rows, ece_rows = partial(rows, "accuracy"), partial(rows, "ece")
-draw_accuracy, draw_ece = partial(draw, "accuracy"), partial(draw, "ece")
+FIGURE = Figure(
+    title="Where its confidence breaks",
+    caption="ECE for each type of shift and severity, mean over seeds. Brighter is worse.",
+    needs=NEEDS,
+    section="shift",
+    rows=partial(rows, "ece"),
+    draw=partial(draw, "ece"),
+)
