@@ -13,7 +13,7 @@ from ova.corruptions import CORRUPTIONS
 from ova.data import DATASETS, cifar, shift
 from ova.data.images import load_images
 from ova.data.sources import locate
-from ova.data.task import InMemory, Task, plan
+from ova.data.task import InMemory, Task
 from ova.errors import BadInput
 from ova.predictions.sets import SetName
 
@@ -154,15 +154,6 @@ def test_damaged_published_arrays_are_named(damage: str, tmp_path: Path) -> None
     assert made is not None
     with pytest.raises(BadInput, match=r"fog\.npy"):
         made[0]["shift/fog/1"]()
-
-
-def test_head_of_a_corrupted_set_is_its_beginning(data_dir: Path) -> None:
-    changes, _ = shift.changes("cifar", data_dir)
-    whole = shift.Corrupted(small_test(), changes[SetName("shift/shot_noise/3")])
-    (x, _), *_ = whole.batches(plan(whole, 4, None))
-    (part, y), *_ = whole.head(2).batches([torch.arange(2)])
-    assert torch.equal(part, x[:2])
-    assert y.tolist() == [0, 1]
 
 
 def listed(*options: str) -> list[dict[str, object]]:

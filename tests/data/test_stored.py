@@ -9,7 +9,7 @@ import torch
 from PIL import Image
 
 from ova.data import imagenet
-from ova.data.stored import Stored, centre_box, inception_box
+from ova.data.stored import centre_box, inception_box
 from ova.data.task import Examples, Task, plan
 from ova.errors import BadInput
 
@@ -227,9 +227,3 @@ def test_published_corruptions_are_taken_where_they_are(tmp_path: Path) -> None:
         expected = np.asarray(image).transpose(2, 0, 1)
     np.testing.assert_array_equal(everything(published)[0].numpy(), expected)
     assert len(task.evaluations["shift/gaussian_noise/3"]()) == 12
-
-
-def test_head_is_the_beginning(task: Task) -> None:
-    test = task.evaluations["test"]()
-    assert isinstance(test, Stored)
-    assert torch.equal(everything(test.head(3)), everything(test)[:3])

@@ -7,6 +7,7 @@ import pytest
 from lightning_fabric import Fabric
 
 from ova.corruptions import CORRUPTIONS, SUBSETS
+from ova.data.task import InMemory
 from ova.experiments import EXPERIMENTS
 from ova.experiments.__main__ import table
 from ova.files import read_lines
@@ -24,6 +25,11 @@ SHIFTED = 16
 
 def shifts(types, count=SHIFTED):
     return {f"shift/{name}/{s}": count for name in types for s in SEVERITIES}
+
+
+def first(examples, count):
+    lengths = None if examples.lengths is None else examples.lengths[:count]
+    return InMemory(examples.x[:count], examples.y[:count], lengths)
 
 
 # Every set of the protocol, with the number of its predictions.
@@ -64,11 +70,7 @@ def test_the_real_network_learns_from_its_first_steps(name, formulation, data_di
     base = EXPERIMENTS[name].base(formulation)
     recipe = replace(base, epochs=1, steps=6, batch_size=32, warmup=0, clip=1.0)
     task = load_task(recipe.data, data_dir)
-    few = replace(
-        task,
-        train=task.train.head(32),  # type: ignore[attr-defined]
-        validation=task.validation.head(32),  # type: ignore[attr-defined]
-    )
+    few = replace(task, train=first(task.train, 32), validation=first(task.validation, 32))
     fabric = Fabric(accelerator="cpu", devices=1)
     happening = fit(fabric, few, replace(recipe, epochs=6), tmp_path, Machine())
     losses = [progress.row["loss"] for progress in happening if progress.row]

@@ -15,10 +15,10 @@ from torch.utils.data import DataLoader, Dataset, TensorDataset
 import ova
 from ova.errors import BadInput
 from ova.models import MODELS
-from ova.nn.convert import IGNORED, convert
+from ova.nn.convert import convert
 from ova.nn.formulations import FORMULATIONS
 from ova.nn.heads import Affine
-from ova.nn.modules import Head, Loss
+from ova.nn.modules import IGNORED, Head, Loss
 
 PAPER = ("softmax", "dm", "ova", "ova-dm", "ova-ball")
 K = 5

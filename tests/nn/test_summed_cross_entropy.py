@@ -4,9 +4,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from ova.nn import summed_cross_entropy as answers
+from ova.nn import summed_cross_entropy as module
 from ova.nn.links import SIGMOID, TWICE_SIGMOID, Link
-from ova.nn.summed_cross_entropy import answers_loss
+from ova.nn.summed_cross_entropy import summed_cross_entropy
 
 LINKS = {"sigmoid": SIGMOID, "twice sigmoid": TWICE_SIGMOID}
 
@@ -22,14 +22,14 @@ def examples(dtype: torch.dtype = torch.float64) -> tuple[Tensor, Tensor, Tensor
 
 @pytest.fixture(params=[1, 40, 2**17])
 def chunked(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(answers, "SMALL", 0)
-    monkeypatch.setattr(answers, "CHUNK", request.param)
+    monkeypatch.setattr(module, "SMALL", 0)
+    monkeypatch.setattr(module, "CHUNK", request.param)
 
 
 def both(z: Tensor, own: Tensor, known: Tensor, link: Link) -> list[tuple[Tensor, Tensor]]:
     """Loss and gradient of both ways."""
     found = []
-    for way in (answers_loss, answers._by_single_operations):
+    for way in (summed_cross_entropy, module._by_single_operations):
         leaf = z.clone().requires_grad_()
         loss = way(leaf, own, known, link)
         weights = torch.linspace(-1, 2, loss.numel(), dtype=z.dtype).reshape(loss.shape)
@@ -62,9 +62,11 @@ def test_positive_logits_of_the_sigmoid_too() -> None:
 @pytest.mark.parametrize("link", LINKS.values(), ids=LINKS)
 def test_leading_dimensions_and_strides_do_not_matter(link: Link) -> None:
     z, own, known = examples()
-    flat = answers_loss(z, own, known, link)
-    folded = answers_loss(z.reshape(2, 7, 9), own.reshape(2, 7, 1), known.reshape(2, 7, 1), link)
-    turned = answers_loss(z.T.contiguous().T, own, known, link)
+    flat = summed_cross_entropy(z, own, known, link)
+    folded = summed_cross_entropy(
+        z.reshape(2, 7, 9), own.reshape(2, 7, 1), known.reshape(2, 7, 1), link
+    )
+    turned = summed_cross_entropy(z.T.contiguous().T, own, known, link)
     torch.testing.assert_close(folded.reshape(-1), flat)
     torch.testing.assert_close(turned, flat)
 
@@ -73,10 +75,12 @@ def test_leading_dimensions_and_strides_do_not_matter(link: Link) -> None:
 def test_the_gradient_has_a_gradient() -> None:
     z, own, known = examples()
     leaf = (z / 30).requires_grad_()
-    assert torch.autograd.gradgradcheck(lambda x: answers_loss(x, own, known, SIGMOID), leaf)
+    assert torch.autograd.gradgradcheck(
+        lambda x: summed_cross_entropy(x, own, known, SIGMOID), leaf
+    )
 
 
 def test_no_rows_give_no_losses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(answers, "SMALL", 0)
+    monkeypatch.setattr(module, "SMALL", 0)
     own = torch.zeros(0, 1, dtype=torch.long)
-    assert answers_loss(torch.zeros(0, 3), own, own.bool(), SIGMOID).shape == (0,)
+    assert summed_cross_entropy(torch.zeros(0, 3), own, own.bool(), SIGMOID).shape == (0,)

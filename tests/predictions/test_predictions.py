@@ -229,7 +229,6 @@ def test_merging_finds_what_is_twice_lost_or_strange():
     said = some()
     with pytest.raises(BadInput, match="id 1 comes more than once"):
         merge([said, said.take([1])])
-    same(merge([said, said.take([1])], repeats=True), said)
     with pytest.raises(BadInput, match="1 of 4 examples are lost, the first has id 2"):
         merge([said.take([0, 1]), said.take([3])], total=4)
     with pytest.raises(BadInput, match=r"id 3 lies outside 0\.\.2"):

@@ -73,10 +73,6 @@ class Corrupted:
             changed = torch.from_numpy(self.change(images, rows.numpy(), None))
             yield changed.permute(0, 3, 1, 2).contiguous(), self.clean.y[rows]
 
-    def head(self, count: int) -> "Corrupted":
-        """The first `count` examples."""
-        return Corrupted(self.clean.head(count), self.change)
-
 
 def changes(constants: str, data_dir: Path | None) -> tuple[dict[SetName, Change], dict[str, str]]:
     """Every corruption at every severity by its name `shift/...`, and the hash of its textures."""

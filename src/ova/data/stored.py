@@ -5,7 +5,7 @@ import io
 import logging
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -60,10 +60,6 @@ class Stored:
 
     def __len__(self) -> int:
         return len(self.rows)
-
-    def head(self, count: int) -> "Stored":
-        """The first `count` examples."""
-        return replace(self, rows=self.rows[:count], targets=self.targets[:count])
 
     def batches(self, plan: Sequence[Tensor]) -> Iterator[tuple[Tensor, Tensor]]:
         """For each tensor of row numbers, the images and their targets."""

@@ -45,11 +45,6 @@ class InMemory:
             # Padding beyond the longest example of the batch is work for nothing.
             yield (x if self.lengths is None else x[:, : longest(self.lengths[rows])]), self.y[rows]
 
-    def head(self, count: int) -> "InMemory":
-        """The first `count` examples."""
-        lengths = None if self.lengths is None else self.lengths[:count]
-        return InMemory(self.x[:count], self.y[:count], lengths)
-
 
 def longest(lengths: Tensor) -> int:
     """The largest of the lengths, at least 1."""

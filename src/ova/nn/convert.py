@@ -2,73 +2,22 @@
 
 import warnings
 from collections.abc import Iterable
+from functools import partial
 from typing import Any, NamedTuple
 
-from torch import Tensor, nn
+from torch import nn
 
-from ova.errors import BadInput, pick
-from ova.nn.formulations import DEFAULT, FORMULATIONS
+from ova.errors import BadInput
+from ova.nn.formulations import DEFAULT
 from ova.nn.heads import Affine
-from ova.nn.modules import Head
-
-IGNORED = -100  # the label by which PyTorch marks rows that do not count
-
-
-class Objective(nn.Module):
-    """The loss of a formulation on whatever a model gives out: logits, or an output with logits.
-
-    Mean over the examples, or their sum divided by `num_items_in_batch`, which the `Trainer` of
-    transformers gives when it accumulates gradients.
-
-    >>> import torch
-    >>> Objective("ova")(torch.zeros(2, 3), torch.tensor([0, 2]))
-    tensor(2.0794)
-    """
-
-    def __init__(self, formulation: str) -> None:
-        super().__init__()
-        pick(FORMULATIONS, formulation, "formulation")
-        self.formulation = formulation  # the name alone, so that a model with a hook can be saved
-
-    def forward(
-        self, outputs: Any, labels: Tensor, num_items_in_batch: Tensor | int | None = None
-    ) -> Tensor:
-        """One number to minimise; a label of -1 belongs to no class, -100 does not count."""
-        z = logits(outputs)
-        counted = labels.reshape(-1) != IGNORED
-        losses = FORMULATIONS[self.formulation].loss(
-            z.reshape(-1, z.shape[-1])[counted], labels.reshape(-1)[counted].long()
-        )
-        return losses.sum() / (len(losses) if num_items_in_batch is None else num_items_in_batch)
-
-    def probs(self, outputs: Any) -> Tensor:
-        """The probabilities p_k; those of a one-vs-all formulation do not sum to one."""
-        return FORMULATIONS[self.formulation].probs(logits(outputs))
-
-    def log_probs(self, outputs: Any) -> Tensor:
-        """The logarithms of those, with all their digits near zero."""
-        return FORMULATIONS[self.formulation].log_probs(logits(outputs))
-
-    def extra_repr(self) -> str:
-        """The name of the formulation."""
-        return repr(self.formulation)
-
-    def mend(self, _: nn.Module, __: Any, given: dict[str, Any], outputs: Any) -> Any:
-        """Put our loss in the place of the cross-entropy that a model computed from `labels`."""
-        labels = given.get("labels")
-        if labels is None:
-            return outputs
-        if isinstance(outputs, tuple):
-            return (self(outputs[1], labels, given.get("num_items_in_batch")), *outputs[1:])
-        outputs["loss"] = self(outputs, labels, given.get("num_items_in_batch"))
-        return outputs
+from ova.nn.modules import Head, Loss
 
 
 class Converted(NamedTuple):
     """The model with its new last layer, and the loss to train it with."""
 
     model: nn.Module
-    loss: Objective
+    loss: Loss
 
 
 def convert(
@@ -93,7 +42,7 @@ def convert(
     >>> loss.probs(z).shape, loss(z, torch.tensor([0, 1, 2, 0, 1])).shape
     (torch.Size([5, 3]), torch.Size([]))
     """
-    loss = Objective(formulation)
+    loss = Loss(formulation)
     name = find(model) if layer is None else layer
     old = last_layer(model, name)
     in_features, out_features = sizes(old)
@@ -106,18 +55,19 @@ def convert(
         undrop(model, name)
     tell(model, classes)
     if getattr(model, "config", None) is not None:
-        model.register_forward_hook(loss.mend, with_kwargs=True)
+        model.register_forward_hook(partial(put_loss, loss), with_kwargs=True)
     return Converted(model, loss)
 
 
-def logits(outputs: Any) -> Tensor:
-    """The logits in a tensor, a tuple that begins with them, or an output that names them."""
+def put_loss(loss: Loss, _: nn.Module, __: Any, given: dict[str, Any], outputs: Any) -> Any:
+    """Put our loss in the place of the cross-entropy that a model computed from its `labels`."""
+    labels = given.get("labels")
+    if labels is None:
+        return outputs
     if isinstance(outputs, tuple):
-        outputs = outputs[0]
-    found = outputs["logits"] if isinstance(outputs, dict) else getattr(outputs, "logits", outputs)
-    if not isinstance(found, Tensor):
-        raise BadInput(f"no logits in an output of type {type(outputs).__name__}")
-    return found
+        return (loss(outputs[1], labels, given.get("num_items_in_batch")), *outputs[1:])
+    outputs["loss"] = loss(outputs, labels, given.get("num_items_in_batch"))
+    return outputs
 
 
 def candidates(model: nn.Module) -> dict[str, nn.Module]:

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from ova.errors import BadInput
 from ova.nn.links import CROSS_ENTROPY, SIGMOID, Binary, Link
-from ova.nn.summed_cross_entropy import answers_loss
+from ova.nn.summed_cross_entropy import summed_cross_entropy
 
 
 class PerExample(Protocol):
@@ -58,7 +58,7 @@ def one_vs_all_loss(
         t = torch.full_like(z, even).scatter(-1, own, 1 - smoothing + even) * known
         return (t * binary.yes(link, z) + (1 - t) * binary.no(link, z)).sum(-1)
     if binary is CROSS_ENTROPY:
-        return answers_loss(z, own, known, link)
+        return summed_cross_entropy(z, own, known, link)
     of_own = z.gather(-1, own)
     of_own = torch.where(known, binary.yes(link, of_own), binary.no(link, of_own))
     return binary.no(link, z).scatter(-1, own, of_own).sum(-1)

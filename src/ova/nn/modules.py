@@ -1,7 +1,7 @@
-"""Head and loss in PyTorch's manners, for a training loop of your own."""
+"""`Head` and `Loss`: last layer and loss of a formulation as PyTorch modules, for a loop of your own."""
 
 from collections.abc import Callable
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -9,10 +9,12 @@ from torch import Tensor, nn
 from ova.errors import BadInput, pick
 from ova.nn.formulations import FORMULATIONS
 
-REDUCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
-    "mean": torch.mean,
-    "sum": torch.sum,
-    "none": lambda losses: losses,
+IGNORED = -100  # the label by which PyTorch marks rows that do not count
+# (one loss per row, 0 where it does not count; how many count) -> what is given back
+REDUCTIONS: dict[str, Callable[[Tensor, Tensor | int], Tensor]] = {
+    "mean": lambda losses, count: losses.sum() / count,
+    "sum": lambda losses, _: losses.sum(),
+    "none": lambda losses, _: losses,
 }
 
 
@@ -53,10 +55,14 @@ class Head(nn.Module):
 
 
 class Loss(nn.Module):
-    """The loss of a formulation on logits z (B x K) and targets y (B), -1 for none of the K.
+    """The loss of a formulation on logits z (... x K), or on a model's output that has them.
 
-    >>> Loss("ova")(torch.zeros(2, 3), torch.tensor([0, 2]))
-    tensor(2.0794)
+    A target is a class 0 ... K - 1, -1 for none of the K, or -100 for a row that does not count.
+
+    >>> loss = Loss("ova")
+    >>> z = torch.zeros(2, 3)
+    >>> loss(z, torch.tensor([0, 2])), loss.probs(z)[0]
+    (tensor(2.0794), tensor([0.5000, 0.5000, 0.5000]))
     """
 
     def __init__(
@@ -68,17 +74,48 @@ class Loss(nn.Module):
         super().__init__()
         if not 0 <= label_smoothing < 1:
             raise BadInput(f"label_smoothing is at least 0 and below 1, not {label_smoothing}")
-        self.formulation, self.reduction = formulation, reduction
+        pick(FORMULATIONS, formulation, "formulation")
+        pick(REDUCTIONS, reduction, "reduction")
+        self.formulation, self.reduction = formulation, reduction  # names alone can be pickled
         self.label_smoothing = label_smoothing
-        self._loss = pick(FORMULATIONS, formulation, "formulation").loss
-        self._reduce = pick(REDUCTIONS, reduction, "reduction")
 
-    def forward(self, z: Tensor, y: Tensor) -> Tensor:
-        """Losses of the examples, reduced."""
+    def forward(
+        self, outputs: Any, labels: Tensor, num_items_in_batch: Tensor | int | None = None
+    ) -> Tensor:
+        """Losses of the examples, reduced; 0 for those that do not count.
+
+        With `num_items_in_batch`, which the `Trainer` of transformers gives when it accumulates
+        gradients, the mean is their sum divided by that.
+        """
+        z = logits(outputs)
+        rows = z.shape[:-1]
+        y = labels.reshape(rows) if labels.numel() == rows.numel() else labels
+        counted = y != IGNORED
         # Left out when zero: a formulation may have a smoothing of its own.
         more = {"smoothing": self.label_smoothing} if self.label_smoothing else {}
-        return self._reduce(self._loss(z, y, **more))
+        losses = FORMULATIONS[self.formulation].loss(z, y.masked_fill(~counted, 0), **more)
+        losses = torch.where(counted, losses, 0.0)
+        count = counted.sum() if num_items_in_batch is None else num_items_in_batch
+        return REDUCTIONS[self.reduction](losses, count)
+
+    def probs(self, outputs: Any) -> Tensor:
+        """The probabilities p_k; those of a one-vs-all formulation do not sum to one."""
+        return FORMULATIONS[self.formulation].probs(logits(outputs))
+
+    def log_probs(self, outputs: Any) -> Tensor:
+        """The logarithms of those, with all their digits near zero."""
+        return FORMULATIONS[self.formulation].log_probs(logits(outputs))
 
     def extra_repr(self) -> str:
         """What the loss was made with."""
         return f"{self.formulation!r}, reduction={self.reduction!r}"
+
+
+def logits(outputs: Any) -> Tensor:
+    """The logits in a tensor, a tuple that begins with them, or an output that names them."""
+    if isinstance(outputs, tuple):
+        outputs = outputs[0]
+    found = outputs["logits"] if isinstance(outputs, dict) else getattr(outputs, "logits", outputs)
+    if not isinstance(found, Tensor):
+        raise BadInput(f"no logits in an output of type {type(outputs).__name__}")
+    return found

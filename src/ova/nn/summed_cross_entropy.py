@@ -11,21 +11,21 @@ CHUNK = 2**17  # logits per working copy on a CPU
 SMALL = 2**14  # logits; below, the graph of single operations costs nothing
 
 
-def answers_loss(z: Tensor, own: Tensor, known: Tensor, link: Link) -> Tensor:
+def summed_cross_entropy(z: Tensor, own: Tensor, known: Tensor, link: Link) -> Tensor:
     """-log p_y - sum_{j != y} log(1 - p_j), without log p_y where no class is known.
 
     z is ... x K, `own` ... x 1 the index y, `known` ... x 1 whether it counts.
 
     >>> from ova.nn.links import SIGMOID
     >>> own, known = torch.tensor([[0], [0]]), torch.tensor([[True], [False]])
-    >>> answers_loss(torch.zeros(2, 3), own, known, SIGMOID).exp()
+    >>> summed_cross_entropy(torch.zeros(2, 3), own, known, SIGMOID).exp()
     tensor([8., 8.])
     """
     if z.numel() < SMALL or torch.compiler.is_compiling() or torch.jit.is_tracing():  # type: ignore[attr-defined]
         return _by_single_operations(z, own, known, link)
     rows = z.shape[:-1]
     flat = z.reshape(-1, z.shape[-1])
-    loss: Tensor = _Answers.apply(flat, own.reshape(-1, 1), known.reshape(-1, 1), link)
+    loss: Tensor = _SummedCrossEntropy.apply(flat, own.reshape(-1, 1), known.reshape(-1, 1), link)
     return loss.reshape(rows)
 
 
@@ -40,7 +40,7 @@ def _log_of_own(z: Tensor, own: Tensor, known: Tensor, link: Link) -> Tensor:
     return torch.where(known, link.log_p(of_own), link.log_not_p(of_own))
 
 
-class _Answers(torch.autograd.Function):
+class _SummedCrossEntropy(torch.autograd.Function):
     """The same loss, which keeps the logits alone for the way back."""
 
     @staticmethod

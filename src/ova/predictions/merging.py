@@ -9,13 +9,11 @@ from ova.errors import BadInput
 from ova.predictions.columns import COLUMNS, Predictions
 
 
-def merge(
-    parts: Sequence[Predictions], *, total: int | None = None, repeats: bool = False
-) -> Predictions:
+def merge(parts: Sequence[Predictions], *, total: int | None = None) -> Predictions:
     """All rows of the parts in the order of their ids, as if one process had made them.
 
-    An id that comes twice is an error; with `repeats` the first is kept, for samplers that pad.
-    With `total`, the ids must be exactly 0..total-1, so that a lost example is found.
+    An id that comes twice is an error. With `total`, the ids must be exactly 0..total-1, so that a
+    lost example is found.
 
     >>> said = Predictions.from_probs([[0.9, 0.1], [0.4, 0.6]], [0, 1], normalised=True)
     >>> merge([said.take([1]), said.take([0])], total=2).id
@@ -24,19 +22,19 @@ def merge(
     if not parts:
         raise BadInput("there are no parts to merge")
     joined = _join(parts) if len(parts) > 1 else parts[0]
-    merged = joined if (joined.id[1:] > joined.id[:-1]).all() else _ordered(joined, repeats)
+    merged = joined if (joined.id[1:] > joined.id[:-1]).all() else _ordered(joined)
     if total is not None:
         _check_complete(merged, total)
     return merged
 
 
-def _ordered(joined: Predictions, repeats: bool) -> Predictions:
+def _ordered(joined: Predictions) -> Predictions:
     order = np.argsort(joined.id, kind="stable")
     ids = joined.id[order]
-    again = np.flatnonzero(ids[1:] == ids[:-1]) + 1
-    if len(again) and not repeats:
-        raise BadInput(f"id {ids[again[0]]} comes more than once in the parts")
-    return joined.take(np.delete(order, again))
+    again = ids[1:] == ids[:-1]
+    if again.any():
+        raise BadInput(f"id {ids[again.argmax()]} comes more than once in the parts")
+    return joined.take(order)
 
 
 def _join(parts: Sequence[Predictions]) -> Predictions:
