@@ -18,7 +18,8 @@ def run(
     ] = 0,
     settings: options.Settings = None,
     recipe: Annotated[
-        list[Path] | None, typer.Option(help="Run recipe files, for example of `ova tune`.")
+        list[Path] | None,
+        typer.Option(help="Run recipes: a file of `ova tune`, or a .jsonl with one per line."),
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder for the runs.")] = Path("runs"),
     data_dir: options.DataDir = None,
@@ -42,14 +43,14 @@ def run(
     from ova.errors import BadInput, pick
     from ova.experiments import EXPERIMENTS
     from ova.training.engine import Machine
-    from ova.training.recipe import load, override
+    from ova.training.recipe import load_all, override
 
     if not experiments and not recipe:
         raise BadInput(f"name an experiment or a --recipe file. There is: {', '.join(EXPERIMENTS)}")
     chosen = options.names(only)
     found = [pick(EXPERIMENTS, name, "experiment") for name in experiments or []]
     runs = [r for each in found for r in each.expand(chosen, seeds, settings or [])]
-    runs += [override(load(path), settings or []) for path in recipe or []]
+    runs += [override(r, settings or []) for path in recipe or [] for r in load_all(path)]
     machine = Machine(devices, nodes, accelerator, device_batch, compile_)
     failed = Runner(out, data_dir, machine, tensorboard).carry_out(runs)
     raise typer.Exit(1 if failed else 0)
