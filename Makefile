@@ -53,7 +53,7 @@ bench: $(VENV)/.dev
 
 results: $(VENV)/.run
 	$(BIN)/python results/collect.py --time
-	$(BIN)/ova run $(foreach file,$(wildcard results/*/*/recipe.json),--recipe $(file)) --out runs
+	$(BIN)/ova run $(foreach file,$(wildcard results/*/runs.jsonl),--recipe $(file)) --out runs
 	$(BIN)/python results/collect.py runs
 	$(BIN)/python results/figures.py
 

@@ -1,54 +1,73 @@
 """Keep the evidence of complete runs: recipes, measurements, logs and manifests, without weights.
 
-    python results/collect.py runs      copies into results/<experiment>/<recipe id>/
+    python results/collect.py runs      merges them into results/<experiment>/
     python results/collect.py --time    says how long the committed recipes took
 
-Curves are kept for seed 0 only: they are large, and one seed draws every figure.
+A run takes the place of the committed one with the same recipe; all others stay. Curves are kept
+for seed 0 only: they are large, and one seed draws every figure.
 """
 
-import json
-import shutil
 import sys
 from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
+from ova.errors import BadInput
+from ova.training.run_folder import (
+    Run,
+    complete,
+    is_collection,
+    read,
+    read_collection,
+    write_collection,
+)
+
 HERE = Path(__file__).parent
-SMALL = ("recipe.json", "measurements.jsonl", "manifest.json", "log.jsonl")
 
 
-def collect(runs: Path) -> list[Path]:
-    """Copy the small files of every complete run; the folders they went to."""
-    kept = []
-    for measurements in sorted(runs.glob("*/*/measurements.jsonl")):
-        folder = measurements.parent
-        target = HERE / folder.parent.name / folder.name
-        target.mkdir(parents=True, exist_ok=True)
-        seed = json.loads((folder / "recipe.json").read_text())["seed"]
-        for name in (*SMALL, "curves.json") if seed == 0 else SMALL:
-            shutil.copyfile(folder / name, target / name)
-        if (folder / "calibration.json").exists():  # not of runs from before there was one
-            shutil.copyfile(folder / "calibration.json", target / "calibration.json")
-        kept.append(target)
-    return kept
+def collect(runs: Path, into: Path = HERE) -> list[Run]:
+    """Merge every complete run below a folder into the results; the runs that were merged."""
+    folders = sorted(path for path in runs.glob("*/*") if path.is_dir() and complete(path))
+    found = [light(read(folder)) for folder in folders]
+    for experiment in sorted({run.experiment for run in found}):
+        merge(into / experiment, (run for run in found if run.experiment == experiment))
+    return found
+
+
+def light(run: Run) -> Run:
+    """The run, with its curves only if its seed is 0."""
+    return run if run.seed == 0 else replace(run, curves=())
+
+
+def merge(folder: Path, new: Iterable[Run]) -> None:
+    """Add runs to those of a folder; a new one replaces the old one of its name."""
+    old = read_collection(folder) if is_collection(folder) else []
+    write_collection(folder, {run.id: run for run in (*old, *new)}.values())
 
 
 def seconds() -> dict[str, float]:
     """How long the committed runs of each experiment took together."""
     spent: dict[str, float] = defaultdict(float)
-    for path in sorted(HERE.glob("*/*/manifest.json")):
-        spent[path.parents[1].name] += sum(json.loads(path.read_text())["seconds"].values())
+    for folder in sorted(path for path in HERE.iterdir() if is_collection(path)):
+        for run in read_collection(folder):
+            spent[folder.name] += sum(run.manifest["seconds"].values())
     return spent
 
 
 def main() -> None:
     if sys.argv[1:] == ["--time"]:
-        for experiment, spent in seconds().items():
-            print(f"{experiment}: {spent / 60:.1f} minutes when the committed results were made")
-        print(f"all: {sum(seconds().values()) / 60:.1f} minutes; complete runs are not run again")
+        spent = seconds()
+        for experiment, each in spent.items():
+            print(f"{experiment}: {each / 60:.1f} minutes when the committed results were made")
+        print(f"all: {sum(spent.values()) / 60:.1f} minutes; complete runs are not run again")
         return
     for runs in sys.argv[1:] or ["runs"]:
         print(f"{len(collect(Path(runs)))} complete runs of {runs} are in {HERE.name}/")
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except BadInput as error:
+        sys.exit(f"{error}")

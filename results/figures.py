@@ -15,6 +15,7 @@ from PIL import Image
 
 from ova.files import write_beside
 from ova.report.export import write_figures
+from ova.training.run_folder import is_collection
 
 HERE = Path(__file__).parent
 KEPT = ("landscape", "embedding", "severity", "reliability", "threshold", "histogram", "calibrated")
@@ -43,7 +44,7 @@ def shrink(large: Path, path: Path) -> Path:
 
 
 def main() -> None:
-    names = sys.argv[1:] or sorted(p.name for p in HERE.iterdir() if p.is_dir())
+    names = sys.argv[1:] or sorted(path.name for path in HERE.iterdir() if is_collection(path))
     for name in names:
         drawn = draw(HERE / name)
         size = sum(path.stat().st_size for path in drawn) / 1000

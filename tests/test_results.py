@@ -1,6 +1,5 @@
 """The committed results are of the experiments as they are now, with no seed left out and nothing large."""
 
-import json
 from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
@@ -8,51 +7,62 @@ from pathlib import Path
 import pytest
 
 from ova.experiments import EXPERIMENTS
-from ova.files import read_lines
-from ova.training.recipe import load
+from ova.training.recipe import from_json, load_all
+from ova.training.run_folder import ALL_CURVES, MEASUREMENTS, RUNS, read_collection
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
-RUNS = sorted(path.parent for path in RESULTS.glob("*/*/recipe.json"))
-KEPT = {"recipe.json", "measurements.jsonl", "manifest.json", "log.jsonl"}
-OPTIONAL = {"curves.json", "calibration.json"}
+FOLDERS = sorted(path.parent for path in RESULTS.glob(f"*/{RUNS}"))
+COMMITTED = [(folder.name, run) for folder in FOLDERS for run in read_collection(folder)]
+each_run = pytest.mark.parametrize(
+    ("experiment", "run"), COMMITTED, ids=[f"{name}/{run.id}" for name, run in COMMITTED]
+)
 
 
-@pytest.mark.parametrize("folder", RUNS, ids=lambda f: f"{f.parent.name}/{f.name}")
-def test_a_result_is_of_a_complete_run_of_its_experiment_as_it_is_now(folder):
-    recipe = load(folder / "recipe.json")
-    base = EXPERIMENTS[folder.parent.name].base(recipe.formulation)
+@each_run
+def test_a_result_is_of_a_complete_run_of_its_experiment_as_it_is_now(experiment, run):
+    recipe = from_json(run.recipe, run.id)
+    base = EXPERIMENTS[experiment].base(recipe.formulation)
     assert recipe == replace(base, seed=recipe.seed)
-    assert folder.name == recipe.id
-    names = {path.name for path in folder.iterdir()}
-    assert names >= KEPT
-    assert names <= KEPT | OPTIONAL
-    last = read_lines(folder / "log.jsonl")[-1]["epoch"]
-    assert last == recipe.epochs
-    assert any(row["dataset"] == "test" for row in read_lines(folder / "measurements.jsonl"))
+    assert run.id == recipe.id
+    assert run.experiment == experiment
+    assert run.log[-1]["epoch"] == recipe.epochs
+    assert any(row["dataset"] == "test" for row in run.measurements)
+    assert run.calibration
+    assert bool(run.curves) == (run.seed == 0)
 
 
-@pytest.mark.parametrize("folder", RUNS, ids=lambda f: f"{f.parent.name}/{f.name}")
-def test_a_manifest_names_its_command_and_no_machine(folder):
-    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-    words = manifest["command"].split()
+@each_run
+def test_a_manifest_names_its_command_and_no_machine(experiment, run):
+    words = run.manifest["command"].split()
     assert "run" in words
     assert not any(word.startswith(("/", "~")) for word in words)
-    assert set(manifest["seconds"]) == {"training", "prediction", "measurement"}
+    assert set(run.manifest["seconds"]) == {"training", "prediction", "measurement"}
 
 
-@pytest.mark.parametrize("folder", RUNS, ids=lambda f: f"{f.parent.name}/{f.name}")
-def test_a_training_that_was_interrupted_says_so(folder):
+@each_run
+def test_a_training_that_was_interrupted_says_so(experiment, run):
     """Before manifests told it, the seconds did: they are of the last process, the log's of all."""
-    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-    epochs = sum(row["seconds"] for row in read_lines(folder / "log.jsonl"))
-    assert manifest.get("resumed") or manifest["seconds"]["training"] >= epochs
+    epochs = sum(row["seconds"] for row in run.log)
+    assert run.manifest.get("resumed") or run.manifest["seconds"]["training"] >= epochs
 
 
 def test_no_seed_is_left_out():
     seeds = defaultdict(list)
-    for folder in RUNS:
-        recipe = load(folder / "recipe.json")
-        seeds[folder.parent.name, recipe.formulation].append(recipe.seed)
+    for experiment, run in COMMITTED:
+        seeds[experiment, run.recipe["formulation"]].append(run.seed)
     assert seeds
     for found in seeds.values():
         assert sorted(found) == list(range(len(found)))
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_the_committed_runs_are_recipes_that_can_be_run_again(folder):
+    ids = [recipe.id for recipe in load_all(folder / RUNS)]
+    assert ids == [run.id for run in read_collection(folder)]
+
+
+def test_there_are_few_files_and_none_that_nobody_reads():
+    files = [path for path in RESULTS.rglob("*") if path.is_file() and path.suffix != ".pyc"]
+    assert len(files) <= 100
+    below = {path.name for path in files if path.parent != RESULTS and path.suffix != ".png"}
+    assert below == {RUNS, MEASUREMENTS, ALL_CURVES}

@@ -15,7 +15,6 @@ from ova.data.images import load_images
 from ova.data.sources import locate
 from ova.data.task import InMemory, Task
 from ova.errors import BadInput
-from ova.predictions.sets import SetName
 
 OUTSIDE = {
     "cifar10": {"ood/cifar100": 10_000, "ood/svhn": 26_032},

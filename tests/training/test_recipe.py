@@ -8,7 +8,7 @@ import pytest
 
 from ova.errors import BadInput
 from ova.experiments import EXPERIMENTS
-from ova.training.recipe import Recipe, from_json, load, override, wanted
+from ova.training.recipe import Recipe, from_json, load, load_all, override, wanted
 
 BASE = Recipe(experiment="e", data="toy", model="mlp", formulation="ova", epochs=2, lr=0.1)
 
@@ -74,6 +74,37 @@ def test_a_bad_recipe_file_is_named(tmp_path, content):
     path.write_text(content, encoding="latin-1")
     with pytest.raises(BadInput, match=r"mine\.json"):
         load(path)
+
+
+def test_a_file_of_lines_holds_many_recipes_alone_or_with_what_their_runs_left(tmp_path):
+    one, two = BASE, replace(BASE, seed=1)
+    path = tmp_path / "runs.jsonl"
+    path.write_text(
+        json.dumps(asdict(one)) + "\n" + json.dumps({"run": two.id, "recipe": asdict(two)}) + "\n"
+    )
+    assert load_all(path) == [one, two]
+    pretty = tmp_path / "one.json"
+    pretty.write_text(json.dumps(asdict(one), indent=2))
+    assert load_all(pretty) == [one]
+
+
+@pytest.mark.parametrize(
+    ("content", "where"),
+    [
+        ("", "no recipe"),
+        ('{"recipe": {"epochs": 1}}\n', "recipe 1"),
+        ('{"recipe": [1]}\n', "recipe 1"),
+        ("[1]\n", "line 1"),
+        ("{\n", "line 1"),
+        (None, "cannot be read"),
+    ],
+)
+def test_a_bad_file_of_recipes_is_named_with_its_line(tmp_path, content, where):
+    path = tmp_path / "many.jsonl"
+    if content is not None:
+        path.write_text(content)
+    with pytest.raises(BadInput, match=rf"many\.jsonl.*{where}"):
+        load_all(path)
 
 
 def test_only_borrows_from_the_first_recipe_for_an_unlisted_formulation():

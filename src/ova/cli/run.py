@@ -29,7 +29,8 @@ def run(
     ] = 0,
     settings: options.Settings = None,
     recipe: Annotated[
-        list[Path] | None, typer.Option(help="Run recipe files, for example of `ova tune`.")
+        list[Path] | None,
+        typer.Option(help="Run recipes: a file of `ova tune`, or a .jsonl with one per line."),
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder for the runs.")] = Path("runs"),
     data_dir: options.DataDir = None,
@@ -52,7 +53,7 @@ def run(
     from ova.errors import BadInput, pick
     from ova.experiments import EXPERIMENTS
     from ova.training.engine import Machine
-    from ova.training.recipe import load, override
+    from ova.training.recipe import load_all, override
     from ova.training.stages import Place
 
     if not experiments and not recipe:
@@ -60,7 +61,7 @@ def run(
     chosen = options.names(only)
     found = [pick(EXPERIMENTS, name, "experiment") for name in experiments or []]
     runs = [r for each in found for r in each.expand(chosen, seeds, settings or [])]
-    runs += [override(load(path), settings or []) for path in recipe or []]
+    runs += [override(r, settings or []) for path in recipe or [] for r in load_all(path)]
     machine = Machine(devices, nodes, accelerator, device_batch, compile_)
     failed = run_all(runs, Place(out, data_dir), machine, tensorboard)
     raise typer.Exit(1 if failed else 0)

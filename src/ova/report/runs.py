@@ -21,7 +21,7 @@ def read(paths: Sequence[Path]) -> list[Run]:
         if not found:
             raise BadInput(
                 f"no runs in {path}: expected a folder that has {MARKS[0]} in it or below it, "
-                "such as runs/<experiment>/<recipe id>"
+                "such as runs/<experiment>/<recipe id> or results/<experiment>"
             )
         folders.update(dict.fromkeys(found))
     runs = [run for folder in folders for run in of(folder)]
@@ -36,7 +36,7 @@ def of(folder: Path) -> list[Run]:
 
 
 def find(path: Path) -> Iterator[Path]:
-    """The run folders at or below a path, at most three levels down."""
+    """The folders of runs and the collections at or below a path, at most three levels down."""
     if not path.is_dir():
         raise BadInput(
             f"{path} is not a folder; give a run, an experiment or a folder of experiments"

@@ -11,6 +11,7 @@ from typing import Any
 
 from ova.data import DATASETS
 from ova.errors import BadInput, pick
+from ova.files import read_lines
 from ova.models import MODELS, model
 from ova.nn.formulations import FORMULATIONS
 
@@ -158,7 +159,7 @@ def read(spec: Field, text: str) -> Any:
         raise BadInput(f"{spec.name} = {text!r}: {wanted(spec)}") from None
 
 
-def from_json(content: Mapping[str, Any], source: Path) -> Recipe:
+def from_json(content: Mapping[str, Any], source: Path | str) -> Recipe:
     """The recipe in a JSON object; the error names the file and what is wrong with it."""
     known = {each.name for each in fields(Recipe)}
     if not isinstance(content, Mapping) or set(content) - known:
@@ -177,6 +178,25 @@ def load(path: Path) -> Recipe:
         return from_json(json.loads(path.read_text(encoding="utf-8")), path)
     except (OSError, json.JSONDecodeError, UnicodeDecodeError) as error:
         raise BadInput(f"{path} cannot be read as a recipe: {error}") from None
+
+
+def load_all(path: Path) -> list[Recipe]:
+    """The recipes of a file: one of `.json`; of `.jsonl` one per line, alone or as its `recipe`.
+
+    So the `runs.jsonl` of committed results is a file of recipes too.
+    """
+    if path.suffix != ".jsonl":
+        return [load(path)]
+    try:
+        rows = read_lines(path)
+    except OSError as error:
+        raise BadInput(f"{path} cannot be read as recipes: {error}") from None
+    if not rows:
+        raise BadInput(f"{path} has no recipe; wanted one JSON object per line")
+    return [
+        from_json(row.get("recipe", row), f"{path}, recipe {number}")
+        for number, row in enumerate(rows, 1)
+    ]
 
 
 @dataclass(frozen=True)

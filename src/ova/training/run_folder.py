@@ -1,10 +1,11 @@
 """The folder of a run: the names of its files, and how each is written and read.
 
-Committed results keep many runs together, `runs.jsonl`, `measurements.jsonl` and `curves.jsonl` per
-experiment; both are read as the same `Run`s.
+A collection keeps many runs of one experiment in three files of JSON lines, `runs.jsonl`,
+`measurements.jsonl` and `curves.jsonl`, as committed results do; both are read as the same `Run`s.
 """
 
 import fcntl
+import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -13,7 +14,16 @@ from pathlib import Path
 from typing import Any
 
 from ova.errors import BadInput
-from ova.files import Row, checked, read_json, read_lines, read_object, write_json, write_lines
+from ova.files import (
+    Row,
+    checked,
+    read_json,
+    read_lines,
+    read_object,
+    write_beside,
+    write_json,
+    write_lines,
+)
 
 RECIPE, PREDICTIONS, MEASUREMENTS = "recipe.json", "predictions", "measurements.jsonl"
 CURVES, MANIFEST, FAILURE, LOCK = "curves.json", "manifest.json", "failure.txt", ".lock"
@@ -23,7 +33,8 @@ LOG = "log.jsonl"
 OURS = {RECIPE, PREDICTIONS, MEASUREMENTS, CURVES, MANIFEST, FAILURE, LOCK, CALIBRATION}
 OURS |= {TENSORBOARD, CHECKPOINT, BEST, MODEL, LOG}
 MARKS = (MEASUREMENTS, RECIPE, CURVES)  # any of these makes a folder one of a run
-RUNS, ALL_CURVES = "runs.jsonl", "curves.jsonl"  # of many runs together, beside MEASUREMENTS
+RUNS, ALL_CURVES = "runs.jsonl", "curves.jsonl"  # of a collection, beside MEASUREMENTS
+PARTS = ("recipe", "manifest", "calibration", "log")  # of each run, in its line of RUNS
 HISTORY = "history.jsonl"  # of a search
 
 
@@ -142,52 +153,87 @@ def read_curves(path: Path) -> list[Row]:
 def curve(value: Any, where: str) -> Row:
     """The value, if it is a curve: its columns are lists of one length."""
     row = checked(value, ("dataset", "curve", "columns"), where)
-    lengths = {len(c) for c in dict(row["columns"]).values() if isinstance(c, list)}
+    columns = checked(row["columns"], (), f"{where}: columns")
+    lengths = {len(c) for c in columns.values() if isinstance(c, list)}
     if len(lengths) > 1:
         raise BadInput(f"{where}: columns of different lengths {sorted(lengths)}")
     return row
 
 
 def read_collection(folder: Path) -> list[Run]:
-    """The runs that are kept together in a folder."""
-    rows, curves = by_run(read_measurements(folder)), by_run(lines(folder / ALL_CURVES, ("run",)))
+    """The runs that are kept together in a folder; what does not fit is an error with its file."""
+    known = lines(folder / RUNS, ("run", *PARTS))
+    check_runs(known, folder / RUNS)
+    names = [run["run"] for run in known]
+    curves = [
+        curve(row, f"{folder / ALL_CURVES}, row {number}")
+        for number, row in enumerate(lines(folder / ALL_CURVES, ("run",)), 1)
+    ]
+    rows_of = by_run(read_measurements(folder), names, folder / MEASUREMENTS)
+    curves_of = by_run(curves, names, folder / ALL_CURVES)
     return [
         Run(
-            experiment=folder.name,
+            experiment=str(run["recipe"].get("experiment") or folder.name),
             id=run["run"],
             **called(run["recipe"], run["manifest"], run["run"]),
-            recipe=run["recipe"],
-            measurements=rows.get(run["run"], []),
-            curves=[curve(row, f"{folder / ALL_CURVES}") for row in curves.get(run["run"], [])],
-            log=run["log"],
-            manifest=run["manifest"],
-            calibration=run["calibration"],
+            **{name: run[name] for name in PARTS},
+            measurements=rows_of[run["run"]],
+            curves=curves_of[run["run"]],
+            trials=run.get("trials", []),
         )
-        for run in lines(folder / RUNS, ("run", "recipe", "manifest", "calibration", "log"))
+        for run in known
     ]
 
 
-def by_run(rows: Iterable[Row]) -> dict[str, list[Row]]:
-    """The rows of each run, without its name."""
-    found: dict[str, list[Row]] = {}
-    for row in rows:
-        found.setdefault(str(row.get("run")), []).append(
-            {key: value for key, value in row.items() if key != "run"}
-        )
+def check_runs(known: Sequence[Row], path: Path) -> None:
+    """Refuse runs with a part of the wrong kind, or with the name of another."""
+    seen: set[str] = set()
+    for number, run in enumerate(known, 1):
+        wrong = [
+            name for name in PARTS if not isinstance(run[name], list if name == "log" else dict)
+        ]
+        if wrong:
+            kind = "list" if wrong[0] == "log" else "object"
+            raise BadInput(f"{path}, row {number}: {wrong[0]} should be a JSON {kind}")
+        if not isinstance(run["run"], str) or run["run"] in seen:
+            raise BadInput(f"{path}, row {number}: run {run['run']!r} should be a name of its own")
+        seen.add(run["run"])
+
+
+def by_run(rows: Sequence[Row], names: Sequence[str], path: Path) -> dict[str, list[Row]]:
+    """The rows of each run, without its name; a row of no known run is an error."""
+    found: dict[str, list[Row]] = {name: [] for name in names}
+    for number, row in enumerate(rows, 1):
+        name = str(row.get("run"))
+        if name not in found:
+            raise BadInput(f"{path}, row {number}: {RUNS} has no run {name!r}")
+        found[name].append({key: value for key, value in row.items() if key != "run"})
     return found
 
 
 def write_collection(folder: Path, runs: Iterable[Run]) -> None:
-    """Keep runs of one experiment together, in the order of their names."""
+    """Keep runs of one experiment together, in the order of their names.
+
+    All three files are written before the first takes its place, so a failure leaves the old ones.
+    """
     known, rows, curves = [], [], []
     for run in sorted(runs, key=lambda run: run.id):
-        parts = {"recipe": run.recipe, "manifest": run.manifest, "calibration": run.calibration}
-        known.append({"run": run.id, **parts, "log": run.log})
+        trials = {"trials": run.trials} if run.trials else {}
+        known.append({"run": run.id, **{name: getattr(run, name) for name in PARTS}, **trials})
         rows += [{"run": run.id, **row} for row in run.measurements]
         curves += [{"run": run.id, **row} for row in run.curves]
-    write_lines(folder / MEASUREMENTS, rows)
-    write_lines(folder / ALL_CURVES, curves)
-    write_lines(folder / RUNS, known)
+    with (
+        write_beside(folder / RUNS) as one,
+        write_beside(folder / ALL_CURVES) as two,
+        write_beside(folder / MEASUREMENTS) as three,
+    ):
+        for path, content in ((one, known), (two, curves), (three, rows)):
+            path.write_text("".join(map(packed, content)), encoding="utf-8")
+
+
+def packed(row: Row) -> str:
+    """One line of JSON without spaces: there are many of them."""
+    return json.dumps(row, allow_nan=False, ensure_ascii=False, separators=(",", ":")) + "\n"
 
 
 @contextmanager
