@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 
 from ova.cli.evaluate import spread
-from ova.cli.roles import assign, labels
 from ova.errors import BadInput
 from ova.metrics import DETECTION, METRICS, Draws
 from ova.metrics.evaluate import evaluate
+from ova.metrics.model_files import assign, labels
 from ova.metrics.selective import GRID
 from ova.predictions import Predictions
 from ova.scores import SCORES

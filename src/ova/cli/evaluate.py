@@ -1,10 +1,16 @@
 """`ova evaluate`: measure predictions from anywhere."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperCommand
+
+if TYPE_CHECKING:
+    from ova.files import Row
+    from ova.metrics.model_files import Result
+    from ova.training.run_folder import Run
 
 SEVERAL = ("--ood", "--shift")
 
@@ -81,9 +87,8 @@ def evaluate(
 
         ova evaluate softmax.npz ova.npz --ood softmax-svhn.npz ova-svhn.npz -o report.html
     """
-    from ova.cli.evaluated import evaluate_files, show, write_all
-    from ova.cli.roles import assign
     from ova.metrics import Draws
+    from ova.metrics.model_files import assign, evaluate_files
 
     models = assign(files, ood or [], shift or [])
     draws = Draws(count=bootstrap, seed=seed) if bootstrap else None
@@ -91,3 +96,95 @@ def evaluate(
     write_all(results, measurements, output)
     show(results)
     typer.echo(f"wrote {measurements}" + (f" and {output}" if output else ""))
+
+
+def write_all(results: "Sequence[Result]", measurements: Path, output: Path | None) -> None:
+    """The rows of all models in one file, and the report on them."""
+    from ova.files import write_lines
+
+    if output is not None:
+        from ova.report.page import write_page
+
+        runs = [as_run(str(number), result) for number, result in enumerate(results)]
+        write_page(sorted(runs, key=lambda run: run.label), output)
+    several = len(results) > 1
+    write_lines(
+        measurements,
+        [
+            ({"model": r.model.name} if several else {}) | row
+            for r in results
+            for row in [*r.rows, *r.differences]
+        ],
+    )
+
+
+def as_run(name: str, result: "Result") -> "Run":
+    """What was measured on a model, as the report takes it."""
+    from ova.files import sha256
+    from ova.training.manifest import manifest
+    from ova.training.run_folder import Run
+
+    model = result.model
+    sources = {name: sha256(path) for name, path in model.sets.items()}
+    recipe = {"experiment": "evaluate", "data": model.sets["test"].name, "formulation": model.name}
+    return Run(
+        experiment="evaluate",
+        id=name,
+        label=model.name,
+        seed=0,
+        recipe={**recipe, "seed": 0},
+        measurements=[*result.rows, *result.differences],
+        curves=result.curves,
+        manifest=manifest(0, sources, device="cpu"),
+    )
+
+
+def show(results: "Sequence[Result]") -> None:
+    """Print one table per kind of set, metrics down and models across."""
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(soft_wrap=True)
+    for title, wanted in sections(results).items():
+        table = Table(title=title, title_justify="left", box=None, header_style="bold")
+        table.add_column("", no_wrap=True)
+        for result in results:
+            table.add_column(result.model.name, justify="right", no_wrap=True)
+        for label, values in wanted.items():
+            table.add_row(label, *(values.get(r.model.name, "") for r in results))
+        console.print(table, "", highlight=False)
+
+
+def sections(results: "Sequence[Result]") -> dict[str, dict[str, dict[str, str]]]:
+    """Title -> label -> model -> printed value, in order of appearance; undefined rows are left out."""
+    found: dict[str, dict[str, dict[str, str]]] = {}
+    for result in results:
+        for row in [*result.rows, *result.differences]:
+            if row["value"] is not None and (where := section(row)):
+                values = found.setdefault(where[0], {}).setdefault(where[1], {})
+                values[result.model.name] = printed(row)
+    return found
+
+
+def section(row: "Row") -> tuple[str, str] | None:
+    """The table and line of a row; single shifted sets are in the file only."""
+    from ova.predictions import SetName
+
+    dataset, metric = SetName(row["dataset"]), str(row["metric"])
+    if "against" in row:
+        return f"difference to {row['against']}, same examples", metric.removesuffix("_difference")
+    if dataset.shifted:
+        return None
+    if dataset.mean:
+        if metric not in ("accuracy", "ece", "confidence"):
+            return None
+        at = f", severity {dataset.severity}" if dataset.severity else ""
+        return "shift, mean over types", metric + at
+    score = f" by {row['score']}" if "score" in row else ""
+    return dataset, metric + score
+
+
+def printed(row: dict[str, Any]) -> str:
+    """A value with four digits after the point, and its interval if it has one."""
+    value = f"{row['value']:z.4f}"
+    return f"{value} [{row['low']:z.3f}, {row['high']:z.3f}]" if "low" in row else value

@@ -1,12 +1,19 @@
-"""Which file holds which set of which model, read off their names."""
+"""Files of predictions of several models: which set of which model each holds, and their metrics."""
 
+import math
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
+import numpy as np
+
 from ova.errors import BadInput
-from ova.predictions import SetName
+from ova.files import Row
+from ova.metrics import METRICS, Draws, paired_difference
+from ova.metrics.evaluate import evaluate
+from ova.predictions import Predictions, Reading, SetName, read_any
 from ova.predictions.formats import FORMATS
 
 Sets = dict[str, Path]  # `test`, `shift/<type>/<severity>`, `ood/<name>` -> file
@@ -114,3 +121,47 @@ def type_and_severity(path: Path, model: Model) -> tuple[str, int]:
             "example fog-3.csv or fog/3.csv"
         )
     return found[1], int(found[2])
+
+
+@dataclass(frozen=True)
+class Result:
+    """What was measured on one model."""
+
+    model: Model
+    rows: list[Row]
+    curves: list[Row]
+    differences: list[Row]  # to the first model, on the same examples
+
+
+def evaluate_files(
+    models: Sequence[Model], *, normalised: bool, draws: Draws | None
+) -> list[Result]:
+    """Measure every model; nothing is written."""
+    results: list[Result] = []
+    for model in models:
+        sets = {name: reader(path, name, normalised) for name, path in model.sets.items()}
+        rows, curves = evaluate(sets, draws)
+        against = differences(models[0], model, normalised, draws) if results and draws else []
+        results.append(Result(model, rows, curves, against))
+    return results
+
+
+def reader(path: Path, name: str, normalised: bool) -> Callable[[], Predictions]:
+    """What reads a file in its role when called."""
+    return partial(read_any, path, Reading(normalised, outside=SetName(name).outside))
+
+
+def differences(first: Model, other: Model, normalised: bool, draws: Draws) -> list[Row]:
+    """Paired differences on the test set, where both models answered the same examples."""
+    a, b = (reader(m.sets["test"], "test", normalised)() for m in (first, other))
+    if not (np.array_equal(a.id, b.id) and np.array_equal(a.target, b.target)):
+        return []
+    found = (
+        (name, paired_difference(metric, (a,), (b,), draws)) for name, metric in METRICS.items()
+    )
+    about = {"dataset": "test", "n": len(a), "against": first.name, "draws": draws.count}
+    return [
+        {**about, "metric": f"{name}_difference", **asdict(interval)}
+        for name, interval in found
+        if interval is not None and math.isfinite(interval.value)
+    ]
