@@ -17,13 +17,12 @@ from ova.data.clinc import origin
 from ova.data.sources import locate
 from ova.files import read_lines
 from ova.modelfolder.folder import facts_of
-from ova.modelfolder.promise import Wanted
 from ova.modelfolder.train import train
 from ova.nn.formulations import DEFAULT
-from ova.posthoc.threshold import Threshold, fit_threshold
+from ova.posthoc.threshold import Promise, Threshold, fit_threshold
 from ova.predictions import Predictions, read
 from ova.training.engine import Machine, launch
-from ova.userdata.gather import Wish, gather
+from ova.userdata.gather import Request, gather
 
 HALVINGS = 200
 SHOWN = (("test", "ece"), ("ood/test", "auroc"))
@@ -37,9 +36,9 @@ def write(path: Path, rows: list[tuple[str, str]]) -> Path:
 
 
 def one(folder: Path, data: Path, test: Path, formulation: str) -> None:
-    wish = Wish(data=data, text="sentence", label="intent", test=test, formulation=formulation)
+    wish = Request(data=data, text="sentence", label="intent", test=test, formulation=formulation)
     machine, out = Machine(accelerator="cpu"), folder / formulation
-    for _ in train(launch(machine), gather(wish), out, machine, Wanted()):
+    for _ in train(launch(machine), gather(wish), out, machine, Promise()):
         pass
     said, outside, held = (
         read(out / f"run/predictions/{name}.parquet")

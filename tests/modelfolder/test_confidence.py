@@ -17,10 +17,9 @@ from ova.cli.app import app
 from ova.errors import BadInput
 from ova.files import sha256, write_json
 from ova.modelfolder.answer import answers
-from ova.modelfolder.confidence import confidence_of, fitted, logit_of, on_scale, score_of
+from ova.modelfolder.confidence import confidence_of, fit, logit_of, on_scale, score_of
 from ova.modelfolder.export import export
 from ova.modelfolder.folder import Model, digest, load
-from ova.modelfolder.promise import Wanted
 from ova.modelfolder.train import train
 from ova.nn.formulations import FORMULATIONS, Formulation
 from ova.posthoc.calibration import CALIBRATIONS, Top
@@ -28,7 +27,7 @@ from ova.posthoc.calibration.scores import LOGIT, MAX_LOGIT
 from ova.posthoc.threshold import Promise, Threshold
 from ova.predictions import Predictions, read
 from ova.training.engine import Machine, launch
-from ova.userdata.gather import NOTHING, Gathered, Wish, gather
+from ova.userdata.gather import NOTHING, Gathered, Request, gather
 from ova.userdata.rows import whole
 
 
@@ -44,9 +43,9 @@ def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     at = tmp_path_factory.mktemp(request.param)
     data = made_data.clouds(at / "clouds.csv")
     settings = ("epochs=8", "batch_size=64")
-    gathered = gather(Wish(data=data, formulation=request.param, settings=settings))
+    gathered = gather(Request(data=data, formulation=request.param, settings=settings))
     machine = Machine(accelerator="cpu")
-    wanted = Wanted(coverage=0.5)
+    wanted = Promise(coverage=0.5)
     for _ in train(launch(machine), gathered, at / "model", machine, wanted):
         pass
     return Case(data, gathered, at / "model")
@@ -177,7 +176,7 @@ def test_a_model_without_calibration_says_so(case: Case, tmp_path: Path) -> None
 
 def test_rows_that_teach_nothing_leave_a_reason() -> None:
     said = Predictions.from_probs([[0.9, 0.1]] * 30, [0] * 30, normalised=True)
-    assert "all 30 held-out answers are right" in fitted(said)["why_not"]
+    assert "all 30 held-out answers are right" in str(fit(said))
 
 
 def test_a_calibration_of_another_kind_is_refused(case: Case, tmp_path: Path) -> None:

@@ -15,21 +15,21 @@ from ova.errors import BadInput
 from ova.modelfolder.answer import answers
 from ova.modelfolder.export import export
 from ova.modelfolder.folder import load
-from ova.modelfolder.promise import Wanted
 from ova.modelfolder.train import train
 from ova.nn.formulations import DEFAULT, DEFAULT_FROZEN
+from ova.posthoc.threshold import Promise
 from ova.predictions import read
 from ova.training.engine import Machine, launch
-from ova.userdata.gather import Wish, gather
+from ova.userdata.gather import Request, gather
 
 
-def wish(name: str, at: Path, **more: object) -> Wish:
+def wish(name: str, at: Path, **more: object) -> Request:
     ENCODERS[name](at / name)
     more = {"encoder": at / name, "settings": ("epochs=2", "lr=0.01"), **more}
     if name == "bert":
         data = made_data.sentences(at / "topics.csv")
-        return Wish(data=data, text="sentence", label="topic", **more)  # type: ignore[arg-type]
-    return Wish(data=made_data.pictures(at / "colours"), **more)  # type: ignore[arg-type]
+        return Request(data=data, text="sentence", label="topic", **more)  # type: ignore[arg-type]
+    return Request(data=made_data.pictures(at / "colours"), **more)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("frozen", [False, True])
@@ -38,7 +38,7 @@ def test_an_encoder_on_disk_round_trips(name: str, frozen: bool, tmp_path: Path)
     torch.manual_seed(0)
     asked = wish(name, tmp_path, frozen=frozen)
     machine = Machine(accelerator="cpu")
-    for _ in train(launch(machine), gather(asked), tmp_path / "m", machine, Wanted(coverage=0.5)):
+    for _ in train(launch(machine), gather(asked), tmp_path / "m", machine, Promise(coverage=0.5)):
         pass
     before = AutoModel.from_pretrained(tmp_path / name).state_dict()  # transformers renames some
     after = load_file(tmp_path / "m" / "weights.safetensors")
@@ -63,10 +63,10 @@ def test_pickled_weights_and_other_folders_are_refused(tmp_path: Path) -> None:
     (folder / "model.safetensors").unlink()
     machine = Machine(accelerator="cpu")
     with pytest.raises(BadInput, match="safetensors"):
-        list(train(launch(machine), gathered, tmp_path / "m", machine, Wanted()))
+        list(train(launch(machine), gathered, tmp_path / "m", machine, Promise()))
     (folder / "config.json").unlink()
     with pytest.raises(BadInput, match="not the folder of an encoder"):
         gather(asked)
-    table = Wish(data=made_data.table(tmp_path / "t.csv"), encoder=folder)
+    table = Request(data=made_data.table(tmp_path / "t.csv"), encoder=folder)
     with pytest.raises(BadInput, match="a table has none"):
         gather(table)

@@ -14,13 +14,12 @@ from ova.errors import BadInput
 from ova.files import read_lines
 from ova.modelfolder.answer import answers
 from ova.modelfolder.folder import load
-from ova.modelfolder.promise import Wanted
-from ova.modelfolder.train import fits, train
+from ova.modelfolder.train import check_folder, train
 from ova.posthoc.calibration import CALIBRATIONS
-from ova.posthoc.threshold import fit_threshold
+from ova.posthoc.threshold import Promise, fit_threshold
 from ova.predictions import Predictions, read
 from ova.training.engine import Machine, launch
-from ova.userdata.gather import NOTHING, Gathered, Wish, gather, sources_of
+from ova.userdata.gather import NOTHING, Gathered, Request, gather, sources_of
 from ova.userdata.split import HELD
 
 QUICK = ("epochs=6", "batch_size=64")
@@ -32,7 +31,7 @@ class Case:
     out: Path
 
 
-def fit(gathered: Gathered, out: Path, wanted: Wanted) -> None:
+def fit(gathered: Gathered, out: Path, wanted: Promise) -> None:
     machine = Machine(accelerator="cpu")
     for _ in train(launch(machine), gathered, out, machine, wanted):
         pass
@@ -46,13 +45,13 @@ def said(out: Path, name: str) -> Predictions:
 def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Case:
     at = tmp_path_factory.mktemp(request.param)
     data = made_data.crowd(at / "crowd.csv")
-    wish = Wish(data=data, none="other", formulation=request.param, settings=QUICK)
-    fit(gather(wish), at / "model", Wanted(accuracy=0.9))
+    wish = Request(data=data, none="other", formulation=request.param, settings=QUICK)
+    fit(gather(wish), at / "model", Promise(accuracy=0.9))
     return Case(data, at / "model")
 
 
 def test_none_is_no_class_and_is_divided_like_one(tmp_path: Path) -> None:
-    gathered = gather(Wish(data=made_data.crowd(tmp_path / "x.csv"), none="other"))
+    gathered = gather(Request(data=made_data.crowd(tmp_path / "x.csv"), none="other"))
     task = gathered.task
     assert task.classes == ("a", "b", "c")
     sets = {name: make() for name, make in task.evaluations.items()}
@@ -74,7 +73,7 @@ def test_test_rows_of_none_and_of_unknown_labels_are_told_apart(tmp_path: Path) 
     data = made_data.crowd(tmp_path / "x.csv")
     rows = [[0, 0, "a"], [1, 1, "other"], [2, 2, "other"], [3, 3, "new"]]
     test = made_data.write_csv(tmp_path / "t.csv", ["x", "y", "label"], rows)
-    task = gather(Wish(data=data, none=" other ", test=test)).task
+    task = gather(Request(data=data, none=" other ", test=test)).task
     sizes = {name: len(make()) for name, make in task.evaluations.items()}
     assert (sizes["test"], sizes["ood/none"], sizes["ood/test"]) == (1, 2, 1)
 
@@ -107,9 +106,9 @@ def test_training_on_none_makes_them_less_sure_than_the_classes(case: Case) -> N
 def test_the_same_rows_without_none_are_other_data(case: Case, tmp_path: Path) -> None:
     shutil.copytree(case.out, tmp_path / "model")
     recipe = load(case.out).facts["formulation"]
-    gathered = gather(Wish(data=case.data, formulation=recipe, settings=QUICK))
+    gathered = gather(Request(data=case.data, formulation=recipe, settings=QUICK))
     with pytest.raises(BadInput, match="other data"):
-        fit(gathered, tmp_path / "model", Wanted(accuracy=0.9))
+        fit(gathered, tmp_path / "model", Promise(accuracy=0.9))
 
 
 OTHER = [("text", "t"), ("label", "l"), ("none", "n"), ("drop", ("d",)), ("mirror", True)]
@@ -117,13 +116,13 @@ OTHER = [("text", "t"), ("label", "l"), ("none", "n"), ("drop", ("d",)), ("mirro
 
 @pytest.mark.parametrize(("option", "value"), [*OTHER, ("skip_bad", True)])
 def test_the_same_file_read_otherwise_is_other_data(case: Case, option: str, value: Any) -> None:
-    wish = Wish(data=case.data, none="other")
+    wish = Request(data=case.data, none="other")
     task = gather(wish).task
-    fits(case.out, task)
+    check_folder(case.out, task)
     assert sources_of(replace(wish, label="label")) == sources_of(wish)
     other = {**task.sources, **sources_of(replace(wish, **{option: value}))}
     with pytest.raises(BadInput, match="other data"):
-        fits(case.out, replace(task, sources=other))
+        check_folder(case.out, replace(task, sources=other))
 
 
 BAD = {
@@ -141,23 +140,23 @@ def test_a_none_that_cannot_be_has_its_sentence(name: str, tmp_path: Path) -> No
         rows = [[i, "ab"[i % 2]] for i in range(40)]
         data = made_data.write_csv(tmp_path / "x.csv", ["x", "label"], rows)
     with pytest.raises(BadInput, match=says):
-        gather(Wish(data=data, none=none))
+        gather(Request(data=data, none=none))
 
 
 def test_a_class_called_like_a_refusal_can_be_none(tmp_path: Path) -> None:
     rows = [[i + np.sin(i), ["a", "b", NOTHING][i % 3]] for i in range(90)]
     data = made_data.write_csv(tmp_path / "x.csv", ["x", "label"], rows)
     with pytest.raises(BadInput, match="say --none 'none of the above'"):
-        gather(Wish(data=data))
-    assert gather(Wish(data=data, none=NOTHING)).task.classes == ("a", "b")
+        gather(Request(data=data))
+    assert gather(Request(data=data, none=NOTHING)).task.classes == ("a", "b")
 
 
 KINDS = {
-    "image": lambda at: Wish(data=made_data.pictures(at / "colours"), none="red"),
-    "text": lambda at: Wish(
+    "image": lambda at: Request(data=made_data.pictures(at / "colours"), none="red"),
+    "text": lambda at: Request(
         data=made_data.sentences(at / "topics.csv"), text="sentence", label="topic", none="7"
     ),
-    "table": lambda at: Wish(data=made_data.table(at / "table.csv"), none="20"),
+    "table": lambda at: Request(data=made_data.table(at / "table.csv"), none="20"),
 }
 
 

@@ -23,12 +23,12 @@ from ova.files import read_lines
 from ova.modelfolder.answer import answers
 from ova.modelfolder.export import export
 from ova.modelfolder.folder import Model, load
-from ova.modelfolder.promise import Wanted
 from ova.modelfolder.train import train
 from ova.modelfolder.write import WRITERS, write
+from ova.posthoc.threshold import Promise
 from ova.predictions import read
 from ova.training.engine import Machine, launch
-from ova.userdata.gather import NOTHING, Gathered, Wish, gather
+from ova.userdata.gather import NOTHING, Gathered, Request, gather
 from ova.userdata.kinds import KINDS
 from ova.userdata.rows import whole
 
@@ -38,23 +38,23 @@ QUICK = ("epochs=4", "batch_size=16")
 @dataclass(frozen=True)
 class Case:
     kind: str
-    wish: Wish
+    wish: Request
     gathered: Gathered
     out: Path
 
 
-MAKERS: dict[str, Callable[[Path], Wish]] = {
-    "image": lambda at: Wish(data=made_data.pictures(at / "colours")),
-    "text": lambda at: Wish(
+MAKERS: dict[str, Callable[[Path], Request]] = {
+    "image": lambda at: Request(data=made_data.pictures(at / "colours")),
+    "text": lambda at: Request(
         data=made_data.sentences(at / "topics.csv"), text="sentence", label="topic"
     ),
-    "table": lambda at: Wish(data=made_data.table(at / "table.csv")),
+    "table": lambda at: Request(data=made_data.table(at / "table.csv")),
 }
 
 
 def fit(gathered: Gathered, out: Path, stop: int | None = None) -> None:
     machine = Machine(accelerator="cpu")
-    wanted = Wanted(coverage=0.5)
+    wanted = Promise(coverage=0.5)
     for number, _ in enumerate(train(launch(machine), gathered, out, machine, wanted)):
         if number == stop:
             break
@@ -64,7 +64,7 @@ def fit(gathered: Gathered, out: Path, stop: int | None = None) -> None:
 def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Case:
     at = tmp_path_factory.mktemp(request.param)
     made = MAKERS[request.param](at)
-    wish = Wish(data=made.data, text=made.text, label=made.label, settings=QUICK)
+    wish = Request(data=made.data, text=made.text, label=made.label, settings=QUICK)
     gathered = gather(wish)
     fit(gathered, at / "model")
     return Case(request.param, wish, gathered, at / "model")
@@ -166,7 +166,7 @@ def test_a_folder_of_something_else_is_left_alone(case: Case, tmp_path: Path) ->
         fit(case.gathered, tmp_path)
     other = MAKERS["table"](tmp_path)
     with pytest.raises(BadInput, match=r"other data|another recipe"):
-        fit(gather(Wish(data=other.data, settings=("epochs=5",))), case.out)
+        fit(gather(Request(data=other.data, settings=("epochs=5",))), case.out)
 
 
 @pytest.mark.parametrize("ending", WRITERS)
@@ -238,7 +238,7 @@ def test_text_comes_from_standard_input_and_plain_files(
 def test_what_was_never_read_gets_no_high_p_from_our_default(tmp_path: Path) -> None:
     """A hundred sentences and a short training leave much of the space unvisited."""
     data = made_data.sentences(tmp_path / "topics.csv")
-    fit(gather(Wish(data=data, text="sentence", label="topic")), tmp_path / "model")
+    fit(gather(Request(data=data, text="sentence", label="topic")), tmp_path / "model")
     model = load(tmp_path / "model")
     strange = ["purple elephants swim quietly", "what is the meaning of life", "zzz qqq"]
     never_read = made_data.write_csv(tmp_path / "s.csv", ["sentence"], [[s] for s in strange])

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -46,7 +47,7 @@ def folders(experiment: Path) -> list[Path]:
 
 
 @pytest.fixture
-def collection(experiment, tmp_path) -> Path:
+def collection(experiment: Path, tmp_path: Path) -> Path:
     """The same runs, kept together."""
     write_collection(tmp_path / "digits", [read(folder) for folder in folders(experiment)])
     return tmp_path / "digits"
@@ -122,7 +123,7 @@ def test_names_with_unusual_line_separators_survive_in_both_kinds(tmp_path):
     rows = [{"dataset": f"ood/{SEPARATOR}", "metric": "auroc", "value": 0.5}]
     curves = [{"dataset": f"ood/{SEPARATOR}", "curve": "roc", "columns": {"x": [0.0, 1.0]}}]
     log = [{"epoch": 1, "note": SEPARATOR}]
-    found = {"measurements": rows, "curves": curves, "log": log, "trials": []}
+    found: Any = {"measurements": rows, "curves": curves, "log": log, "trials": []}
     run = Run("e", SEPARATOR, SEPARATOR, 0, **found)
     write_collection(tmp_path / "e", [run])
     assert read_collection(tmp_path / "e") == [run]

@@ -13,18 +13,19 @@ from hypothesis import strategies as st
 
 import made_data
 from ova.errors import BadInput
-from ova.modelfolder.promise import COVERAGE, TARGETS, Wanted, choose, target
+from ova.modelfolder.promise import COVERAGE, TARGETS, choose, target
+from ova.posthoc.threshold import Promise
 from ova.predictions import Predictions
 from ova.training.loop import stops_early
 from ova.userdata import vocabulary
-from ova.userdata.gather import Gathered, Wish, gather
+from ova.userdata.gather import Gathered, Request, gather
 from ova.userdata.split import HELD, split
 
 TEXT, LABEL = "sentence", "topic"
 
 
 def text(path: Path, **more: object) -> Gathered:
-    return gather(Wish(data=path, text=TEXT, label=LABEL, **more))  # type: ignore[arg-type]
+    return gather(Request(data=path, text=TEXT, label=LABEL, **more))  # type: ignore[arg-type]
 
 
 def rows(extra: list[list[object]] | None = None) -> list[list[object]]:
@@ -77,7 +78,7 @@ def test_every_bad_table_has_its_sentence(name: str, tmp_path: Path) -> None:
     content, said = BAD_TABLES[name]
     (tmp_path / "x.csv").write_text(content)
     with pytest.raises(BadInput, match=f"(?s){said}"):
-        gather(Wish(data=tmp_path / "x.csv"))
+        gather(Request(data=tmp_path / "x.csv"))
 
 
 def not_images(folder: Path) -> None:
@@ -103,7 +104,7 @@ def test_every_bad_folder_has_its_sentence(name: str, tmp_path: Path) -> None:
     make, said = BAD_FOLDERS[name]
     make(tmp_path / "x")
     with pytest.raises(BadInput, match=f"(?s){said}"):
-        gather(Wish(data=tmp_path / "x"))
+        gather(Request(data=tmp_path / "x"))
 
 
 def test_bad_rows_can_be_left_out_and_are_counted(tmp_path: Path) -> None:
@@ -113,7 +114,7 @@ def test_bad_rows_can_be_left_out_and_are_counted(tmp_path: Path) -> None:
     total = sum(len(make()) for make in gathered.task.evaluations.values())
     assert total + len(gathered.task.train) + len(gathered.task.validation) == 60
     not_images(tmp_path / "images")
-    assert "1 of 91" in gather(Wish(data=tmp_path / "images", skip_bad=True)).notes[0]
+    assert "1 of 91" in gather(Request(data=tmp_path / "images", skip_bad=True)).notes[0]
 
 
 def test_a_class_with_one_example_is_trained_on_and_said(tmp_path: Path) -> None:
@@ -142,13 +143,13 @@ def test_columns_of_words_and_an_unnamed_index(tmp_path: Path) -> None:
     path = made_data.write_csv(tmp_path / "x.csv", ["", "x", "colour", "label"], [
         [i, i * 1.5, ["red", "blue"][i % 3 > 1], "ab"[i % 2]] for i in range(60)
     ])  # fmt: skip
-    gathered = gather(Wish(data=path))
+    gathered = gather(Request(data=path))
     assert gathered.task.shape == (3,)  # x, blue, red; not the index
     assert "without a name" in gathered.notes[0]
     x = gathered.task.prepare(gathered.task.train.x)  # type: ignore[attr-defined]
     assert abs(float(x[:, 0].mean())) < 1e-6
     assert abs(float(x[:, 0].std(correction=0)) - 1) < 1e-6
-    assert gather(Wish(data=path, drop=("colour",))).task.shape == (1,)
+    assert gather(Request(data=path, drop=("colour",))).task.shape == (1,)
 
 
 def test_test_rows_of_unknown_labels_are_outside_and_copies_are_named(tmp_path: Path) -> None:
@@ -215,7 +216,7 @@ def test_the_promise_is_kept_though_its_accuracy_was_chosen_on_other_rows(accura
     draw = np.random.default_rng(0)
     truth, broken, promised = said(200_000, accuracy, draw), 0, 0
     for _ in range(100):
-        found = choose(said(300, accuracy, draw), said(450, accuracy, draw), Wanted())
+        found = choose(said(300, accuracy, draw), said(450, accuracy, draw), Promise())
         if found.promise.accuracy is None:
             assert found.promise.coverage == COVERAGE
             continue
@@ -232,15 +233,15 @@ def test_the_promise_is_kept_though_its_accuracy_was_chosen_on_other_rows(accura
 def test_what_the_user_asks_for_is_promised_or_nothing_is_answered() -> None:
     draw = np.random.default_rng(1)
     few = said(20, 0.9, draw)
-    assert not choose(few, few, Wanted(accuracy=0.99)).promised
-    assert choose(few, few, Wanted(coverage=0.8)).promised
-    assert choose(few, few, Wanted()).promised  # the coverage, when no accuracy can be
+    assert not choose(few, few, Promise(accuracy=0.99)).promised
+    assert choose(few, few, Promise(coverage=0.8)).promised
+    assert choose(few, few, Promise()).promised  # the coverage, when no accuracy can be
     assert target(said(2000, 0.999, draw), 3000) == (TARGETS[0], True)
 
 
 def test_an_easy_task_still_refuses_what_is_far_below_its_usual_confidence() -> None:
     draw = np.random.default_rng(2)
-    found = choose(said(300, 0.9999, draw), said(2000, 0.9999, draw), Wanted())
+    found = choose(said(300, 0.9999, draw), said(2000, 0.9999, draw), Promise())
     assert found.promise.coverage == COVERAGE
     assert found.promise.accuracy is not None
     assert 0.95 <= found.answered < 1

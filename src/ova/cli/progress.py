@@ -1,8 +1,8 @@
 """How work is shown while it goes on: a live bar on a terminal, plain lines elsewhere."""
 
 import time
-from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Generator
+from typing import TypeVar
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
@@ -10,22 +10,33 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemaining
 from ova.training.loop import Progress as Step
 from ova.training.stages import Event, Stage
 
+T = TypeVar("T")
 QUIET = 10.0  # seconds between plain lines
 
 
-def show(events: Iterable[Event], name: str, console: Console | None) -> None:
-    """Carry out the work behind the events and show them; None is a process that says nothing."""
+def show(events: Generator[Event, None, T], name: str, console: Console | None) -> T:
+    """Carry out the work behind the events, show them and give what it returns.
+
+    Without a console nothing is shown: of several processes only the first speaks.
+    """
     if console is None:
-        deque(events, maxlen=0)
-    elif console.is_terminal:
-        with bars(console) as progress:
-            bar = Bar(progress, progress.add_task(name, total=None, detail=""))
-            for event in events:
-                bar.see(event)
-    else:
-        lines = Lines(name, console)
-        for event in events:
-            lines.see(event)
+        return carry_out(events, lambda _: None)
+    if not console.is_terminal:
+        return carry_out(events, Lines(name, console).see)
+    with bars(console) as progress:
+        bar = Bar(progress, progress.add_task(name, total=None, detail=""))
+        return carry_out(events, bar.see)
+
+
+def carry_out(events: Generator[Event, None, T], see: Callable[[Event], None]) -> T:
+    """Pass every event on, and give what the generator returns."""
+    while True:
+        try:
+            event = next(events)
+        except StopIteration as end:
+            value: T = end.value
+            return value
+        see(event)
 
 
 def numbers(step: Step, examples_per_second: float) -> str:

@@ -1,7 +1,7 @@
 """`ova run`: train, predict and measure the recipes of experiments."""
 
 import traceback
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -133,7 +133,7 @@ def run_one(
     return False
 
 
-def logged(events: "Iterator[Event]", folder: Path) -> "Iterator[Event]":
+def logged(events: "Iterator[Event]", folder: Path) -> "Generator[Event, None, None]":
     """Pass events on, and write each epoch's row for TensorBoard."""
     from ova.errors import BadInput
     from ova.training.loop import Progress

@@ -84,15 +84,14 @@ def train(
     from rich.console import Console
 
     from ova.cli.progress import show
-    from ova.modelfolder.folder import load
-    from ova.modelfolder.promise import Wanted, outcomes
-    from ova.modelfolder.train import REPORT, RUN
+    from ova.modelfolder.train import REPORT
     from ova.modelfolder.train import train as carry_out
+    from ova.posthoc.threshold import Promise
     from ova.training.engine import Machine, launch
-    from ova.userdata.gather import Wish, gather
+    from ova.userdata.gather import Request, gather
 
     console = Console()
-    wish = Wish(
+    request = Request(
         data=data,
         text=text,
         label=label,
@@ -109,8 +108,8 @@ def train(
         seed=seed,
         settings=tuple(settings or ()),
     )
-    gathered = gather(wish)
-    task, wanted = gathered.task, Wanted(accuracy, coverage, confidence, leak)
+    gathered = gather(request)
+    task, wanted = gathered.task, Promise(accuracy, coverage, leak, confidence)
     sizes = [f"{len(task.train)} to train", f"{len(task.validation)} to stop early"]
     sizes += [f"{len(make())} {name}" for name, make in task.evaluations.items()]
     console.print(
@@ -120,15 +119,13 @@ def train(
         console.print(f"note: {note}", style="yellow", markup=False, soft_wrap=True)
     machine = Machine(accelerator=accelerator)
     fabric = launch(machine, gathered.recipe.precision)
-    show(carry_out(fabric, gathered, out, machine, wanted), str(out), console)
-    trained = load(out)
-    threshold = trained.shown
-    style = None if threshold.promised else "red"
-    console.print(str(threshold), style=style, markup=False, soft_wrap=True)
-    for line in outcomes(out / RUN, task.evaluations, trained.threshold, seed):
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
-    if trained.calibration is None:
-        said = f"the confidences are uncalibrated: {trained.why_not}"
-        console.print(said, markup=False, soft_wrap=True)
+    trained = show(carry_out(fabric, gathered, out, machine, wanted), str(out), console)
+    style = None if trained.shown.promised else "red"
+    console.print(str(trained.shown), style=style, markup=False, soft_wrap=True)
+    for name, outcome in trained.outcomes.items():
+        console.print(f"{name}: {outcome}", markup=False, highlight=False, soft_wrap=True)
+    if isinstance(trained.calibration, str):
+        why = f"the confidences are uncalibrated: {trained.calibration}"
+        console.print(why, markup=False, soft_wrap=True)
     console.print(f"report: {out / REPORT}", highlight=False, soft_wrap=True)
     console.print(f"next: ova predict {out} INPUT", highlight=False, soft_wrap=True)

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ova.data.task import InMemory, plan
+from ova.data.task import NONE, InMemory, plan
 from ova.errors import BadInput
 from ova.modelfolder.confidence import confidence_of
 from ova.modelfolder.folder import Model
@@ -106,14 +106,16 @@ def answer(model: Model, frame: Frame, first: int, threshold: float | None) -> I
     )
     z[list(bad)] = 0
     bad |= encoded.bad
-    said = decide(model, z, threshold)
+    decided = decide(model, z, threshold)
     for row, name in enumerate(names):
         if row in bad:
             yield Answer(name, problem=bad[row])
             continue
-        best, sure = model.classes[said.top[row]], float(said.sure[row])
-        if said.answered[row]:
-            yield Answer(name, best, sure, model.classes[said.second[row]], float(said.less[row]))
+        best, sure = model.classes[decided.top[row]], float(decided.sure[row])
+        if decided.answered[row]:
+            yield Answer(
+                name, best, sure, model.classes[decided.second[row]], float(decided.less[row])
+            )
         else:  # of a refused input the best guess is more use than the second best
             yield Answer(name, NOTHING, sure, best, sure)
 
@@ -135,14 +137,15 @@ def decide(model: Model, z: Tensor, threshold: float | None) -> Decided:
     The model's own threshold looks at the uncalibrated confidence, on which its promise rests.
     """
     log_p = model.form.log_probs(z).numpy()
-    said = Predictions.from_logits(z.numpy(), log_p, [0] * len(z), normalised=model.form.normalised)
+    unknown = np.full(len(z), NONE)
+    p = Predictions.from_logits(z.numpy(), log_p, unknown, normalised=model.form.normalised)
     others = log_p.copy()
-    others[range(len(others)), said.prediction] = -np.inf
-    top, second = torch.from_numpy(said.prediction).long(), torch.from_numpy(others.argmax(1))
+    others[range(len(others)), p.prediction] = -np.inf
+    top, second = torch.from_numpy(p.prediction).long(), torch.from_numpy(others.argmax(1))
     of = partial(confidence_of, model.calibration, model.form, z.double())
     # Uncalibrated it is the very number that is compared, with its rounding.
-    sure = torch.from_numpy(said.confidence) if model.calibration is None else of(top)
-    own = torch.from_numpy(model.threshold.answers(said.confidence))
+    sure = torch.from_numpy(p.confidence) if model.calibration is None else of(top)
+    own = torch.from_numpy(model.threshold.answers(p.confidence))
     return Decided(top, second, sure, of(second), own if threshold is None else sure > threshold)
 
 

@@ -1,17 +1,16 @@
 """How sure a model says it is: calibrated confidences, and the threshold on their scale."""
 
-import json
 import math
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from ova.errors import BadInput
+from ova.files import Row, read_object
 from ova.nn.formulations import Formulation
-from ova.posthoc.calibration import CALIBRATIONS, Top, from_json, usual
+from ova.posthoc.calibration import Top, from_json
 from ova.posthoc.calibration.scores import LOGIT, MAX_LOGIT
 from ova.posthoc.threshold import Threshold
 from ova.predictions import Predictions
@@ -19,26 +18,27 @@ from ova.predictions import Predictions
 FARTHEST = 1e5  # logits beyond this are not looked for
 
 
-def fitted(rows: Predictions) -> dict[str, Any]:
-    """The calibration of held-out rows as JSON, or the reason why there is none.
+def fit(rows: Predictions) -> Top | str:
+    """The calibration of held-out rows, or the reason why there is none.
 
     Only one that keeps the order will do: then the same inputs are above the threshold before and
     after it, so that it may be fitted on the very rows that the promise rests on.
     """
-    method = usual(rows.normalised, matrix=False)
     try:
-        return CALIBRATIONS[method].fit(rows).to_json()
+        return Top.fit(rows)
     except BadInput as error:  # few rows, or no error among them, are no reason to lose a model
-        return {"method": method, "why_not": str(error)}
+        return str(error)
+
+
+def to_json(found: Top | str) -> Row:
+    """What is kept of a calibration, or of the reason why there is none."""
+    return {"method": Top.method, "why_not": found} if isinstance(found, str) else found.to_json()
 
 
 def read(path: Path, form: Formulation) -> Top | str:
     """The calibration in a model folder, or the reason why there is none."""
-    try:
-        row = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as error:
-        raise BadInput(f"{path} is damaged: {error}") from None
-    if isinstance(row, dict) and "why_not" in row:
+    row = read_object(path)
+    if "why_not" in row:
         return str(row["why_not"])
     found, score = from_json(row), LOGIT if form.normalised else MAX_LOGIT
     if not isinstance(found, Top) or found.score != score:
@@ -71,9 +71,9 @@ def confidence_of(calibration: Top | None, form: Formulation, z: Tensor, k: Tens
     return torch.sigmoid(calibration.a * score_of(form, z, k) + calibration.b)
 
 
-def on_scale(threshold: Threshold, calibration: Top | None, form: Formulation) -> Threshold:
+def on_scale(threshold: Threshold, calibration: Top | str | None, form: Formulation) -> Threshold:
     """The same threshold and promise, its value on the scale of the calibrated confidences."""
-    if calibration is None or not math.isfinite(threshold.value):
+    if not isinstance(calibration, Top) or not math.isfinite(threshold.value):
         return threshold
     s = logit_of(form, threshold.value)
     value = torch.tensor(calibration.a * s + calibration.b, dtype=torch.float64).sigmoid()

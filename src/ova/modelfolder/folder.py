@@ -60,7 +60,7 @@ def save(
     folder: Path,
     gathered: Gathered,
     threshold: Threshold,
-    calibration: Mapping[str, Any],
+    calibration: Top | str,
     manifest: Any,
 ) -> None:
     """Write all parts beside the weights, last `model.json`, which names the hashes of all.
@@ -70,7 +70,7 @@ def save(
     recipe, prepared = gathered.recipe, gathered.preparation
     (folder / MODEL).unlink(missing_ok=True)
     write_json(folder / MANIFEST, manifest)
-    write_json(folder / CALIBRATION, calibration)
+    write_json(folder / CALIBRATION, confidence.to_json(calibration))
     parts = [WEIGHTS, MANIFEST, CALIBRATION]
     if isinstance(prepared, Tokens):
         write_text(folder / TOKENIZER, prepared.tokenizer.to_str(pretty=False))
@@ -98,7 +98,7 @@ def digest(content: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
-def untouched(folder: Path) -> None:
+def check_weights(folder: Path) -> None:
     """Refuse weights that are not those of which `model.json` has the hash, where there is one."""
     try:
         wanted = json.loads((folder / MODEL).read_text("utf-8"))["parts"][WEIGHTS]

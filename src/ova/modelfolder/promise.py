@@ -1,9 +1,8 @@
-"""What a model of the user's own data promises: chosen on some rows, fitted on others, shown on the rest."""
+"""The threshold of a model and its promise: chosen on validation rows, fitted on calibration rows."""
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 
@@ -11,8 +10,8 @@ from ova.data.task import NONE, Task
 from ova.errors import BadInput
 from ova.posthoc.certificates import Floats, accuracy_values, coverage_value
 from ova.posthoc.threshold import Promise, Threshold, check_promise, fit_threshold, scored
-from ova.predictions import Predictions, SetName, read
-from ova.training.run_folder import predictions_path
+from ova.predictions import Predictions, SetName
+from ova.predictions.sets import TEST, VALIDATION
 from ova.userdata.gather import OUTSIDE
 
 TARGETS = (0.99, 0.98, 0.95, 0.9, 0.8)  # accuracies that are tried when the user asks for none
@@ -20,25 +19,9 @@ WORTH = 0.5  # share of the inputs that should be answered
 COVERAGE = 0.95  # promised besides an accuracy that is easy, and alone when none can be
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """What the user wants promised."""
-
-    accuracy: float | None = None
-    coverage: float | None = None
-    confidence: float = 0.95
-    leak: float | None = None
-
-    @property
-    def said(self) -> bool:
-        """Whether the user asked for anything."""
-        return any(part is not None for part in (self.accuracy, self.coverage, self.leak))
-
-
-def check(wanted: Wanted, task: Task) -> None:
+def check(wanted: Promise, task: Task) -> None:
     """Refuse, before any training, what can never be promised."""
-    promise = Promise(wanted.accuracy, wanted.coverage, wanted.leak, wanted.confidence)
-    check_promise(promise, outside=())
+    check_promise(wanted, outside=())
     none = bool((task.evaluations["calibration"]().y == NONE).any())
     if wanted.leak is not None and not none and OUTSIDE not in task.evaluations:
         raise BadInput(
@@ -47,20 +30,18 @@ def check(wanted: Wanted, task: Task) -> None:
         )
 
 
-def promised(run: Path, wanted: Wanted, seed: int) -> Threshold:
-    """The threshold of a finished run.
+def promised(rows: Mapping[str, Predictions], wanted: Promise, seed: int) -> Threshold:
+    """The threshold for the predictions of a finished run.
 
     A leak rests on the calibration rows of no class and on one half of the outside examples.
     """
-    seen, rows = (
-        read(predictions_path(run, name), probs=False) for name in ("validation", "calibration")
-    )
-    outside = rows.confidence[rows.target == NONE]
-    path = predictions_path(run, OUTSIDE)
-    if wanted.leak is not None and path.exists():
-        said = read(path, probs=False)
-        outside = np.concatenate([outside, said.confidence[half(len(said), seed)]])
-    return choose(seen, rows, wanted, outside.astype(np.float64) if len(outside) else None)
+    held = rows["calibration"]
+    outside = held.confidence[held.target == NONE]
+    if wanted.leak is not None and OUTSIDE in rows:
+        c = rows[OUTSIDE].confidence
+        outside = np.concatenate([outside, c[half(len(c), seed)]])
+    none = outside.astype(np.float64) if len(outside) else None
+    return choose(rows[VALIDATION], held, wanted, none)
 
 
 def half(n: int, seed: int) -> list[int]:
@@ -68,40 +49,42 @@ def half(n: int, seed: int) -> list[int]:
     return sorted(np.random.default_rng([seed, n]).permutation(n)[: (n + 1) // 2].tolist())
 
 
-def outcomes(run: Path, names: Iterable[str], threshold: Threshold, seed: int) -> Iterator[str]:
+def outcomes(
+    rows: Mapping[str, Predictions], threshold: Threshold, seed: int
+) -> Iterator[tuple[str, str]]:
     """What the threshold does on `test` and on the outside sets, on rows that it has not seen."""
-    for name in names:
-        if name != "test" and not SetName(name).outside:
+    for name, p in rows.items():
+        if name != TEST and not SetName(name).outside:
             continue
-        said = read(predictions_path(run, name), probs=False)
+        unseen = p
         if name == OUTSIDE and threshold.promise.leak is not None:
-            said = said.take(np.setdiff1d(np.arange(len(said)), half(len(said), seed)))
-        if len(said):
-            yield f"{name}: {outcome(said, threshold)}"
+            unseen = p.take(np.setdiff1d(np.arange(len(p)), half(len(p), seed)))
+        if len(unseen):
+            yield name, outcome(unseen, threshold)
 
 
-def outcome(said: Predictions, threshold: Threshold) -> str:
+def outcome(p: Predictions, threshold: Threshold) -> str:
     """How many are answered, and how many of those rightly where there is a right answer."""
-    kept = threshold.answers(said.confidence)
-    words = f"{kept.mean():.1%} of {len(said)} answered"
-    if kept.any() and (said.target != NONE).any():
-        words += f", {said.correct[kept].mean():.1%} of them right"
+    kept = threshold.answers(p.confidence)
+    words = f"{kept.mean():.1%} of {len(p)} answered"
+    if kept.any() and (p.target != NONE).any():
+        words += f", {p.correct[kept].mean():.1%} of them right"
     return words.replace("%", " %")
 
 
 def choose(
-    seen: Predictions, rows: Predictions, wanted: Wanted, outside: Floats | None = None
+    seen: Predictions, rows: Predictions, wanted: Promise, outside: Floats | None = None
 ) -> Threshold:
     """The threshold that keeps what is wanted, fitted on `rows`, which nothing else has looked at.
 
-    Without a wish, what to promise is decided on `seen`, the validation rows, so that the promise
+    Without a request, what to promise is decided on `seen`, the validation rows, so that the promise
     holds at its full confidence: an accuracy, and a coverage with it where the accuracy leaves
     room for that. Where not even the lowest accuracy can be promised, that most inputs are
     answered is promised instead, and nothing about the answers. `outside`, the confidences of
-    examples of no class, is for a leak; without a wish for one they are only counted.
+    examples of no class, is for a leak; without a request for one they are only counted.
     """
     fit = partial(fit_threshold, rows, confidence=wanted.confidence, outside=outside)
-    if wanted.said:
+    if wanted.says:
         return fit(accuracy=wanted.accuracy, coverage=wanted.coverage, leak=wanted.leak)
     accuracy, easy = target(seen, len(rows))
     found = fit(accuracy=accuracy, coverage=COVERAGE if easy else None)

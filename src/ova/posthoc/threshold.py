@@ -42,6 +42,11 @@ class Promise:
     leak: float | None = None  # answered inputs that belong to no class, at most
     confidence: float = 0.95
 
+    @property
+    def says(self) -> bool:
+        """Whether anything is promised."""
+        return any(part is not None for part in (self.accuracy, self.coverage, self.leak))
+
     def __str__(self) -> str:
         parts = [f"accuracy >= {self.accuracy:g}"] if self.accuracy is not None else []
         parts += [f"coverage >= {self.coverage:g}"] if self.coverage is not None else []

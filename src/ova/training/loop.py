@@ -97,9 +97,14 @@ class Run:
 
 
 def fit(
-    fabric: Fabric, task: Task, recipe: Recipe, folder: Path, machine: Machine
+    fabric: Fabric,
+    task: Task,
+    recipe: Recipe,
+    folder: Path,
+    machine: Machine,
+    weights: Path | None = None,
 ) -> Iterator[Progress]:
-    """Train, or go on training, what the recipe says; ends with `model.safetensors` in the folder."""
+    """Train, or go on training, what the recipe says; ends with the weights in the folder, or there."""
     run = prepare(fabric, task, recipe, folder, machine)
     per_epoch = -(-len(task.train) // recipe.batch_size)
     total = min(recipe.steps or inf, recipe.epochs * per_epoch)
@@ -108,7 +113,7 @@ def fit(
     ):
         yield from epoch(fabric, run, task, recipe, (per_epoch, int(total)), machine)
         store(fabric, run, recipe, folder)
-    finish(fabric, run, recipe, folder)
+    finish(fabric, run, recipe, folder, weights or folder / MODEL)
 
 
 def stops_early(log: Sequence[dict[str, Any]], patience: int) -> bool:
@@ -264,23 +269,23 @@ def store(fabric: Fabric, run: Run, recipe: Recipe, folder: Path) -> None:
     fabric.barrier()
 
 
-def finish(fabric: Fabric, run: Run, recipe: Recipe, folder: Path) -> None:
-    """Leave the weights that predict as `model.safetensors`: its presence ends the training."""
+def finish(fabric: Fabric, run: Run, recipe: Recipe, folder: Path, weights: Path) -> None:
+    """Leave the weights that predict: their presence ends the training."""
     if fabric.global_rank == 0:
-        weights, facts = run.judged.state_dict(), {"recipe": recipe.digest, "epoch": str(run.epoch)}
+        tensors, facts = run.judged.state_dict(), {"recipe": recipe.digest, "epoch": str(run.epoch)}
         if recipe.keep == "best":
-            weights, facts = checkpoint.load(folder / BEST)
+            tensors, facts = checkpoint.load(folder / BEST)
             check_recipe(facts, recipe, folder / BEST)
-        checkpoint.save(folder / MODEL, weights, facts)
+        checkpoint.save(weights, tensors, facts)
     fabric.barrier()
 
 
-def trained(task: Task, recipe: Recipe, folder: Path) -> Classifier:
+def trained(task: Task, recipe: Recipe, weights: Path) -> Classifier:
     """The network that a finished training left."""
-    weights, facts = checkpoint.load(folder / MODEL)
-    check_recipe(facts, recipe, folder / MODEL)
+    tensors, facts = checkpoint.load(weights)
+    check_recipe(facts, recipe, weights)
     net = build(recipe, task)
-    checkpoint.restore(net, weights, folder / MODEL)
+    checkpoint.restore(net, tensors, weights)
     return net.eval()
 
 

@@ -10,7 +10,7 @@ import json
 import platform
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
@@ -219,7 +219,9 @@ def alive(trial: Trial, folder: Path) -> Iterator[None]:
             thread.join()
 
 
-def tune(fabric: Fabric, search: Search, bench: Bench, machine: Machine) -> Iterator[Event]:
+def tune(
+    fabric: Fabric, search: Search, bench: Bench, machine: Machine
+) -> Generator[Event, None, None]:
     """Work on trials until every number has one, yielding what happens."""
     study = open_study(bench, search) if fabric.global_rank == 0 else None
     while True:
@@ -242,7 +244,7 @@ def tune(fabric: Fabric, search: Search, bench: Bench, machine: Machine) -> Iter
 
 def attempt(
     fabric: Fabric, what: tuple[Search, Bench, int], trial: Trial | None, machine: Machine
-) -> Iterator[Event]:
+) -> Generator[Event, None, None]:
     """Train the recipe of one trial; what became of it is noted on the trial."""
     search, bench, number = what
     recipe, folder = search.recipe(number), bench.folder(search, number)

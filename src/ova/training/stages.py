@@ -1,7 +1,7 @@
 """A recipe carried out in stages, each leaving a file; a stage whose file is there is not run again."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from functools import lru_cache, partial
@@ -74,16 +74,27 @@ def load_task(data: str, data_dir: Path | None) -> Task:
     return pick(DATASETS, data, "data set")(data_dir)
 
 
-def carry_out(fabric: Fabric, recipe: Recipe, place: Place, machine: Machine) -> Iterator[Event]:
+def carry_out(
+    fabric: Fabric, recipe: Recipe, place: Place, machine: Machine
+) -> Generator[Event, None, None]:
     """Carry out a recipe whose data set has a name."""
     make = partial(load_task, recipe.data, place.data_dir)
     return stages(fabric, recipe, place.folder(recipe), machine, make)
 
 
 def stages(
-    fabric: Fabric, recipe: Recipe, folder: Path, machine: Machine, make: Callable[[], Task]
-) -> Iterator[Event]:
-    """Train, predict and measure what is not there yet, yielding what happens."""
+    fabric: Fabric,
+    recipe: Recipe,
+    folder: Path,
+    machine: Machine,
+    make: Callable[[], Task],
+    weights: Path | None = None,
+) -> Generator[Event, None, None]:
+    """Train, predict and measure what is not there yet, yielding what happens.
+
+    The trained weights are kept in the folder, or where `weights` says.
+    """
+    weights = weights or folder / MODEL
     with locked(folder) if fabric.global_rank == 0 else nullcontext():
         if fabric.global_rank == 0:
             claim(folder, recipe)
@@ -93,12 +104,13 @@ def stages(
             return
         yield Stage("data")
         task = make()
-        record = begin(folder, recipe, task, fabric)
-        if not (folder / MODEL).exists():
-            yield from timed(fit(fabric, task, recipe, folder, machine), "training", record)
+        record = begin(folder, recipe, task, fabric, weights)
+        if not weights.exists():
+            events = fit(fabric, task, recipe, folder, machine, weights)
+            yield from timed(events, "training", record)
         predictor = Predictor(
             fabric,
-            fabric.to_device(trained(task, recipe, folder)),  # type: ignore[arg-type]
+            fabric.to_device(trained(task, recipe, weights)),  # type: ignore[arg-type]
             task,
             FORMULATIONS[recipe.formulation],
         )
@@ -128,7 +140,9 @@ def claim(folder: Path, recipe: Recipe) -> None:
         part.unlink()
 
 
-def begin(folder: Path, recipe: Recipe, task: Task, fabric: Fabric) -> dict[str, object]:
+def begin(
+    folder: Path, recipe: Recipe, task: Task, fabric: Fabric, weights: Path
+) -> dict[str, object]:
     """The manifest of the run: the one that an interrupted run began, or a new one."""
     path, record = folder / MANIFEST, {}
     if fabric.global_rank == 0:  # the others hear of it: a look at the disk could come too late
@@ -136,7 +150,10 @@ def begin(folder: Path, recipe: Recipe, task: Task, fabric: Fabric) -> dict[str,
         engine["threads"] = torch.get_num_threads()
         if path.exists():
             record = read_object(path)
-            resumed = [*record.get("resumed", []), {**reached(folder), **circumstances(**engine)}]
+            resumed = [
+                *record.get("resumed", []),
+                {**reached(folder, weights), **circumstances(**engine)},
+            ]
             record = {**record, "resumed": resumed}
         else:
             record = manifest(recipe.seed, task.sources, **engine)
@@ -145,16 +162,18 @@ def begin(folder: Path, recipe: Recipe, task: Task, fabric: Fabric) -> dict[str,
     return heard
 
 
-def reached(folder: Path) -> dict[str, str | int]:
+def reached(folder: Path, weights: Path) -> dict[str, str | int]:
     """How far an interrupted run had come: its stage, and in training the epochs that are done."""
-    if (folder / MODEL).exists():
+    if weights.exists():
         return {"stage": "prediction"}
     path = folder / CHECKPOINT
     done = checkpoint.facts(path).get("epoch", "0") if path.exists() else "0"
     return {"stage": "training", "epoch": int(done) if done.isdecimal() else 0}
 
 
-def timed(events: Iterator[Event], stage: str, record: dict[str, object]) -> Iterator[Event]:
+def timed(
+    events: Iterator[Event], stage: str, record: dict[str, object]
+) -> Generator[Event, None, None]:
     """Pass events on and add the seconds they took to the record."""
     began = time.perf_counter()
     yield from events

@@ -24,14 +24,14 @@ from ova.userdata.preparation import Encoded, Examined, Preparation
 from ova.userdata.rows import FILE, Frame, whole
 from ova.userdata.split import HELD, split
 
-NOTHING = "none of the above"
+NOTHING = "none of the above"  # what a refusal is called
 LABEL = "label"  # the column of labels, unless the user names another
 OUTSIDE = SetName.ood("outside")  # the set of the user's examples of none of the classes
 NAMED = 5  # bad rows that a message names
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wish:
+class Request:
     """What the user asked for; everything but the data has a default."""
 
     data: Path
@@ -71,18 +71,18 @@ class Labelled:
     sources: Mapping[str, str]
 
 
-def gather(wish: Wish) -> Gathered:
+def gather(request: Request) -> Gathered:
     """Read the data, divide it, learn the preparation on the training part."""
-    kind, read = kind_of(wish), labelled(wish.data, wish)
-    examined = examine(kind, read.frame, wish)
+    kind, read = kind_of(request), labelled(request.data, request)
+    examined = examine(kind, read.frame, request)
     bad = {**unlabelled(read.labels), **named(examined.bad, kind, read.frame)}
-    kept, dropped = usable(wish.data, wish.skip_bad, bad, len(read.labels))
+    kept, dropped = usable(request.data, request.skip_bad, bad, len(read.labels))
     labels = [str(read.labels[row]) for row in kept]
-    classes = classes_of(wish.data, without(wish.none.strip(), labels, wish.data))
+    classes = classes_of(request.data, without(request.none.strip(), labels, request.data))
     number = {name: k for k, name in enumerate(classes)}
     y = [number.get(label, NONE) for label in labels]
-    held = [name for name in HELD if name != "test" or wish.test is None]
-    found = split(y, [examined.keys[row] for row in kept], wish.seed, held)
+    held = [name for name in HELD if name != "test" or request.test is None]
+    found = split(y, [examined.keys[row] for row in kept], request.seed, held)
     preparation = examined.learn([kept[i] for i in found.parts["train"]])
     encoded = examined.encode(preparation)
     target = torch.full((len(read.labels),), NONE)
@@ -90,7 +90,7 @@ def gather(wish: Wish) -> Gathered:
     sets: dict[str, InMemory] = {}
     for name, rows in found.parts.items():
         sets |= apart(name, encoded, target, [kept[i] for i in rows])
-    more, said = extra(wish, number, preparation, sets["train"])
+    more, said = extra(request, number, preparation, sets["train"])
     task = Task(
         classes=classes,
         shape=preparation.shape,
@@ -98,11 +98,11 @@ def gather(wish: Wish) -> Gathered:
         validation=sets.pop("validation"),
         evaluations={name: partial(itself, part) for name, part in (sets | more).items()},
         prepare=preparation.prepare,
-        augment=partial(pad_crop_flip, flip=wish.mirror) if kind == "image" else unchanged,
-        sources={**read.sources, **sources_of(wish)},
+        augment=partial(pad_crop_flip, flip=request.mirror) if kind == "image" else unchanged,
+        sources={**read.sources, **sources_of(request)},
     )
-    notes = (*examined.notes, *dropped, *found.notes, *said, *outsiders(wish.none, task))
-    return Gathered(kind, task, recipe_of(wish, kind, task), preparation, notes)
+    notes = (*examined.notes, *dropped, *found.notes, *said, *outsiders(request.none, task))
+    return Gathered(kind, task, recipe_of(request, kind, task), preparation, notes)
 
 
 def without(none: str, labels: list[str], path: Path) -> list[str]:
@@ -158,16 +158,16 @@ def picked(encoded: Encoded, target: torch.Tensor, rows: Sequence[int]) -> InMem
     return InMemory(encoded.x[index], target[index], lengths)
 
 
-def kind_of(wish: Wish) -> str:
+def kind_of(request: Request) -> str:
     """Images, texts or a table, by what the data is and which columns were named."""
-    if wish.data.is_dir():
-        if wish.text:
-            raise BadInput(f"--text names a column, but {wish.data} is a folder of images")
+    if request.data.is_dir():
+        if request.text:
+            raise BadInput(f"--text names a column, but {request.data} is a folder of images")
         return "image"
-    return "text" if wish.text else "table"
+    return "text" if request.text else "table"
 
 
-def labelled(path: Path, wish: Wish) -> Labelled:
+def labelled(path: Path, request: Request) -> Labelled:
     """The rows of a file with the column of labels apart, or images with their class folders."""
     if path.is_dir():
         held = scan(path)
@@ -176,9 +176,9 @@ def labelled(path: Path, wish: Wish) -> Labelled:
             Frame({FILE: names}), [held.classes[k] for k in held.y], {path.name: held.digest}
         )
     frame = whole(path)
-    label = wish.label or LABEL
+    label = request.label or LABEL
     cells = frame.column(label, path, "--label")
-    if label == wish.text:
+    if label == request.text:
         raise BadInput(f"column {label!r} cannot be both the text and the label")
     rest = {name: column for name, column in frame.columns.items() if name != label}
     labels = [None if row in frame.bad else label_of(cell) for row, cell in enumerate(cells)]
@@ -196,15 +196,15 @@ def label_of(cell: Any) -> str | None:
     return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell).strip()
 
 
-def examine(kind: str, frame: Frame, wish: Wish) -> Examined:
+def examine(kind: str, frame: Frame, request: Request) -> Examined:
     """Look at the data as its kind demands."""
     if kind == "image":
-        return images.examine(frame, wish.encoder)
+        return images.examine(frame, request.encoder)
     if kind == "text":
-        return texts.examine(frame, wish.text, wish.encoder)
-    if wish.encoder:
+        return texts.examine(frame, request.text, request.encoder)
+    if request.encoder:
         raise BadInput("--encoder is for texts (with --text) and images; a table has none")
-    return tables.examine(frame, wish.drop)
+    return tables.examine(frame, request.drop)
 
 
 def unlabelled(labels: Sequence[str | None]) -> dict[int, str]:
@@ -249,42 +249,42 @@ def classes_of(path: Path, labels: Sequence[str]) -> tuple[str, ...]:
 
 
 def extra(
-    wish: Wish, number: Mapping[str, int], preparation: Preparation, trained: InMemory
+    request: Request, number: Mapping[str, int], preparation: Preparation, trained: InMemory
 ) -> tuple[dict[str, InMemory], list[str]]:
     """Sets from further files: rows to test on, and examples of no class."""
     sets: dict[str, InMemory] = {}
     said: list[str] = []
-    if wish.test is not None:
-        sets, said = tested(wish, wish.test, number, preparation)
+    if request.test is not None:
+        sets, said = tested(request, request.test, number, preparation)
         known = {row.tobytes() for row in trained.x.numpy()}
         again = sum(row.tobytes() in known for part in sets.values() for row in part.x.numpy())
         if again:
             said.append(f"{again} test rows are also among those to train on")
-    if wish.outside is not None:
-        frame = whole(wish.outside)
+    if request.outside is not None:
+        frame = whole(request.outside)
         encoded = preparation.encode(frame)
-        rows, notes = usable(wish.outside, wish.skip_bad, encoded.bad, len(frame))
+        rows, notes = usable(request.outside, request.skip_bad, encoded.bad, len(frame))
         if not rows:
-            raise BadInput(f"{wish.outside}: no row can be used")
+            raise BadInput(f"{request.outside}: no row can be used")
         said += notes
         sets[OUTSIDE] = picked(encoded, torch.full((len(frame),), NONE), rows)
     return sets, said
 
 
 def tested(
-    wish: Wish, path: Path, number: Mapping[str, int], preparation: Preparation
+    request: Request, path: Path, number: Mapping[str, int], preparation: Preparation
 ) -> tuple[dict[str, InMemory], list[str]]:
     """The user's own test rows; those with a label that was not trained are outside."""
-    read = labelled(path, wish)
+    read = labelled(path, request)
     encoded = preparation.encode(read.frame)
     bad = {**unlabelled(read.labels), **encoded.bad}
-    rows, notes = usable(path, wish.skip_bad, bad, len(read.labels))
+    rows, notes = usable(path, request.skip_bad, bad, len(read.labels))
     target = torch.tensor([number.get(str(label), NONE) for label in read.labels])
-    known = {*number, wish.none.strip()}
+    known = {*number, request.none.strip()}
     strange = [row for row in rows if read.labels[row] not in known]
     usual = [row for row in rows if read.labels[row] in known]
     if not any(target[row] != NONE for row in usual):
-        raise BadInput(f"{path}: none of its labels is among those of {wish.data}")
+        raise BadInput(f"{path}: none of its labels is among those of {request.data}")
     sets = apart("test", encoded, target, usual)
     if not strange:
         return sets, [*notes]
@@ -292,38 +292,38 @@ def tested(
     return {**sets, SetName.ood("test"): picked(encoded, target, strange)}, [*notes, note]
 
 
-def sources_of(wish: Wish) -> dict[str, str]:
+def sources_of(request: Request) -> dict[str, str]:
     """SHA-256 of the further files, and what else makes the data other data."""
-    files = [p for p in (wish.test, wish.outside) if p is not None and p.is_file()]
-    files += sorted(wish.encoder.glob("*.safetensors")) if wish.encoder else []
+    files = [p for p in (request.test, request.outside) if p is not None and p.is_file()]
+    files += sorted(request.encoder.glob("*.safetensors")) if request.encoder else []
     read_as = {  # the same file means other examples
-        "--text": wish.text,
-        "--label": "" if wish.label == LABEL else wish.label,
-        "--none": wish.none,
-        "--drop": ", ".join(wish.drop),
-        "--skip-bad": "yes" * wish.skip_bad,
-        "--mirror": "yes" * wish.mirror,
+        "--text": request.text,
+        "--label": "" if request.label == LABEL else request.label,
+        "--none": request.none,
+        "--drop": ", ".join(request.drop),
+        "--skip-bad": "yes" * request.skip_bad,
+        "--mirror": "yes" * request.mirror,
     }
     said = {option: value for option, value in read_as.items() if value}
     return {**{path.name: sha256(path) for path in files}, **said}
 
 
-def recipe_of(wish: Wish, kind: str, task: Task) -> Recipe:
+def recipe_of(request: Request, kind: str, task: Task) -> Recipe:
     """Settings that suit the kind and the amount of data, then what the user set."""
     chosen = KINDS[kind]
     settings: dict[str, Any] = {**chosen.settings, **length(chosen, len(task.train))}
-    if wish.encoder is not None:
-        settings |= HEAD_ONLY if wish.frozen else ENCODER
-        settings["model"] = f"{FROZEN if wish.frozen else TUNED}{wish.encoder}"
-    elif wish.model:
-        settings["model"] = wish.model
+    if request.encoder is not None:
+        settings |= HEAD_ONLY if request.frozen else ENCODER
+        settings["model"] = f"{FROZEN if request.frozen else TUNED}{request.encoder}"
+    elif request.model:
+        settings["model"] = request.model
     recipe = Recipe(
-        experiment=wish.data.stem or wish.data.resolve().name,
+        experiment=request.data.stem or request.data.resolve().name,
         data=OWN,
-        formulation=wish.formulation or (DEFAULT_FROZEN if wish.frozen else DEFAULT),
-        seed=wish.seed,
+        formulation=request.formulation or (DEFAULT_FROZEN if request.frozen else DEFAULT),
+        seed=request.seed,
         keep="best",
         shift="none",
         **settings,
     )
-    return override(recipe, [*wish.settings])
+    return override(recipe, [*request.settings])
