@@ -58,13 +58,13 @@ def calibrate(
     check(file, fit, out)
     if method is not None:
         pick(CALIBRATIONS, method, "calibration")  # before any reading
-    held, said = (read_any(path, Reading(normalised=not one_vs_all)) for path in (fit, file))
-    if said.max_logit is None:  # both are read by what both have
+    held, p = (read_any(path, Reading(normalised=not one_vs_all)) for path in (fit, file))
+    if p.max_logit is None:  # both are read by what both have
         held = replace(held, max_logit=None)
-    whole = held.probs is not None and said.probs is not None
+    whole = held.probs is not None and p.probs is not None
     fitted = CALIBRATIONS[method or usual(held.normalised, whole)].fit(held)
-    after = fitted.apply(said)
-    show(fitted, said, after)
+    after = fitted.apply(p)
+    show(fitted, p, after)
     if out is not None:
         save(out, after)
     if json is not None:
@@ -95,8 +95,8 @@ def show(fitted: "Calibration", before: "Predictions", after: "Predictions") -> 
     from ova.metrics.evaluate import CALIBRATED
 
     facts = {k: v for k, v in fitted.to_json().items() if k not in ("method", "n", "normalised")}
-    said = ", ".join(f"{k} {v:.6g}" for k, v in facts.items() if isinstance(v, float))
-    typer.echo(f"{fitted.method} on {fitted.n} held-out examples{': ' if said else ''}{said}")
+    numbers = ", ".join(f"{k} {v:.6g}" for k, v in facts.items() if isinstance(v, float))
+    typer.echo(f"{fitted.method} on {fitted.n} held-out examples{': ' if numbers else ''}{numbers}")
     table = Table("", "before", "after", box=None, header_style="bold")
     table.add_row("accuracy", *[f"{before.correct.mean():.4f}"] * 2)
     for name in CALIBRATED:

@@ -116,12 +116,12 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The label of the largest probability, or the reject label."""
-        said = self._said(X)
-        labels = self.classes_[said.prediction]
+        p = self._predictions(X)
+        labels = self.classes_[p.prediction]
         if self.threshold_ is None:
             return np.asarray(labels)
         limit = self.threshold_.value if isinstance(self.threshold_, Threshold) else self.threshold_
-        refused = ~(self._sure(said) > limit)
+        refused = ~(self._sure(p) > limit)
         if isinstance(self.reject_label_, str) != (labels.dtype.kind in "US"):
             labels = labels.astype(object)  # a text among numbers, or the other way round
         kind = np.result_type(labels, np.asarray(self.reject_label_))
@@ -148,16 +148,16 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
 
     def confidence_of(self, X: Any) -> Floats:
         """max_k p_k, never normalised, calibrated on request: what the threshold is compared with."""
-        return self._sure(self._said(X))
+        return self._sure(self._predictions(X))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of all inputs that is answered rightly.
 
         A refusal is right for an example of none of the classes (`none_label`), else it is wrong.
         """
-        said, y = self.predict(X), np.asarray(y)
-        refused = np.asarray(said == self.reject_label_)  # nowhere without a threshold
-        right = np.where(self._is_none(y), refused, said == y)
+        p, y = self.predict(X), np.asarray(y)
+        refused = np.asarray(p == self.reject_label_)  # nowhere without a threshold
+        right = np.where(self._is_none(y), refused, p == y)
         return float(np.average(right, weights=sample_weight))
 
     def _check(self) -> Formulation:
@@ -242,25 +242,23 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
 
     def _promise(self, X: Floats, y: NDArray[np.int64]) -> None:
         """Calibration and threshold on held-out rows; one that cannot be had is said aloud."""
-        said = self._said_of(X, y)
+        p = self._predictions_of(X, y)
         if self._calibrates:
             try:
-                self.calibration_ = KEPT[str(self.calibration)].fit(said)
+                self.calibration_ = KEPT[str(self.calibration)].fit(p)
             except BadInput as error:
                 warnings.warn(f"confidences stay uncalibrated: {error}", stacklevel=3)
         if self.accuracy is None:
             return
         # The order is kept, so the calibrated confidences of these rows promise what the raw ones do.
-        self.threshold_ = fit_threshold(
-            (self._sure(said), said.correct), self.accuracy, self.confidence
-        )
+        self.threshold_ = fit_threshold((self._sure(p), p.correct), self.accuracy, self.confidence)
         if not self.threshold_.promised:
             warnings.warn(f"{self.threshold_}; every input will be refused", stacklevel=3)
 
-    def _sure(self, said: Predictions) -> Floats:
+    def _sure(self, p: Predictions) -> Floats:
         """The confidence of each top answer."""
         return np.asarray(
-            said.confidence if self.calibration_ is None else self.calibration_.confidence(said)
+            p.confidence if self.calibration_ is None else self.calibration_.confidence(p)
         )
 
     def _tensor(self, X: Floats) -> Tensor:
@@ -270,12 +268,12 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return self._outputs(validate_data(self, X, dtype=np.float64, reset=False))[1]
 
-    def _said(self, X: Any) -> Predictions:
+    def _predictions(self, X: Any) -> Predictions:
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
-        return self._said_of(X, np.full(len(X), NONE))
+        return self._predictions_of(X, np.full(len(X), NONE))
 
-    def _said_of(self, X: Floats, y: NDArray[np.int64]) -> Predictions:
+    def _predictions_of(self, X: Floats, y: NDArray[np.int64]) -> Predictions:
         normalised = FORMULATIONS[self.formulation].normalised
         return Predictions.from_logits(*self._outputs(X), y, normalised=normalised)
 

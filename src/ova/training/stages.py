@@ -230,8 +230,8 @@ def measure(predictor: Predictor, recipe: Recipe, folder: Path) -> None:
 
 def measured(folder: Path, name: SetName) -> Predictions:
     """The predictions on a set, as they are measured."""
-    said = read(predictions_path(folder, name))
-    return said if name.outside or name.calibrated else inside(said)
+    p = read(predictions_path(folder, name))
+    return p if name.outside or name.calibrated else inside(p)
 
 
 def inside(held: Predictions) -> Predictions:

@@ -68,16 +68,16 @@ def notes(y: Sequence[int], groups: Mapping[bytes, list[int]], parts: Parts) -> 
     """What was found about repeated and contradicting rows."""
     repeated = sum(len(rows) - 1 for rows in groups.values())
     contrary = sum(len({y[row] for row in rows}) > 1 for rows in groups.values())
-    said = []
+    found = []
     if repeated:
-        said.append(f"{repeated} rows repeat an earlier input; copies were kept in the same part")
+        found.append(f"{repeated} rows repeat an earlier input; copies were kept in the same part")
     if contrary:
-        said.append(f"{contrary} inputs have more than one label; no model can get both right")
+        found.append(f"{contrary} inputs have more than one label; no model can get both right")
     counts = Counter(y[row] for rows in parts.values() for row in rows if y[row] != NONE)
     alone = sum(count == 1 for count in counts.values())
     if alone:
-        said.append(
+        found.append(
             f"{alone} classes have one example, which is trained on: nothing is known about how "
             "well they are recognised"
         )
-    return tuple(said)
+    return tuple(found)
