@@ -19,7 +19,7 @@ THRESHOLD = 0.7
 HEADLINE = {
     "accuracy": on("accuracy", "test"),
     "ECE": on("ece", "test"),
-    "ECE, shifted": on("ece", "shift"),
+    "ECE under shift": on("ece", "shift"),
     "AUROC": AUROC,
 }
 EVIDENCE = {
