@@ -1,12 +1,15 @@
 """What the README shows is what happens."""
 
 import re
+import runpy
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from ova.training.run_folder import Run
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -48,6 +51,16 @@ def test_a_number_that_was_changed_and_a_place_that_is_gone_are_found(tmp_path):
     assert "docs/results.md; run: make readme" in make_docs(tmp_path).stderr
     page.write_text(text.replace("<!-- paper -->", ""), encoding="utf-8")
     assert "<!-- paper -->" in make_docs(tmp_path).stderr
+
+
+def test_a_cell_has_the_t_interval_over_seeds_and_one_seed_has_none():
+    page = runpy.run_path(str(ROOT / "docs" / "committed.py"))
+    rows = [[{"dataset": "test", "metric": "ece", "value": value}] for value in (0.1, 0.2, 0.3)]
+    seeds = [Run("e", str(i), "ova", i, measurements=row) for i, row in enumerate(rows)]
+    half = 4.302653 * 0.1 / 3**0.5  # t of two degrees of freedom, times s / sqrt(n)
+    assert page["cell"](seeds, page["on"]("ece", "test")) == f"0.200 ± {half:.3f}"
+    assert page["cell"](seeds[:1], page["on"]("ece", "test")) == "0.100"
+    assert page["cell"]([], page["on"]("ece", "test")) == "-"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
