@@ -11,7 +11,7 @@ help:
 	@echo "make check    format, lint, types, layers, doctests and the fast tests"
 	@echo "make bench    every benchmark, printed as ratios of one run"
 	@echo "make results  every committed result again (long; complete runs are not run again)"
-	@echo "make readme   the README's tables, tree and figures from the committed results"
+	@echo "make readme   tables, tree and figures of README and docs from the committed results"
 	@echo "make clean    remove the virtual environment and the caches"
 
 $(VENV)/bin/python:
@@ -41,9 +41,7 @@ check: $(VENV)/.dev
 	$(BIN)/ruff check src tests benchmarks docs/*.py results
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python docs/make_readme.py --check
-	$(BIN)/python docs/make_choosing.py --check
-	$(BIN)/python docs/make_reproduction.py --check
+	$(BIN)/python docs/make_docs.py --check
 	$(BIN)/python -m pytest --quiet --doctest-modules src
 	$(BIN)/python -m pytest --quiet --numprocesses 2 -m "not slow and not browser"
 
@@ -61,9 +59,7 @@ GALLERY := toy-landscape toy-embedding cifar10-desk-severity cifar10-desk-thresh
 readme: $(VENV)/.run
 	$(BIN)/ova report results --output report.html --figures artefacts/figures --format png
 	mkdir -p docs/figures && cp $(GALLERY:%=artefacts/figures/%.png) docs/figures/
-	$(BIN)/python docs/make_readme.py
-	$(BIN)/python docs/make_choosing.py
-	$(BIN)/python docs/make_reproduction.py
+	$(BIN)/python docs/make_docs.py
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -19,7 +19,6 @@ from sklearn.linear_model import LogisticRegression
 
 from ova.cli import app as cli
 from ova.errors import BadInput
-from ova.files import write_lines
 from ova.metrics import METRICS
 from ova.metrics.evaluate import CALIBRATED, evaluate
 from ova.posthoc.calibration import CALIBRATIONS, Beta, Isotonic, Temperature, Top, from_json
@@ -388,16 +387,13 @@ def test_calibrated_rows_are_marked_and_only_what_calibration_changes():
         assert row == same | {"calibration": "top"}
 
 
-def test_the_readme_shows_raw_values(tmp_path, monkeypatch):
-    docs = Path(__file__).parents[2] / "docs"
-    monkeypatch.syspath_prepend(str(docs))  # where a script finds its neighbours
-    run = tmp_path / "run"
-    run.mkdir()
-    (run / "recipe.json").write_text('{"formulation": "ova"}')
+def test_the_documents_show_raw_values_unless_they_ask_for_calibrated_ones():
+    page = runpy.run_path(str(Path(__file__).parents[2] / "docs" / "committed.py"))
     raw = {"dataset": "test", "metric": "ece", "value": 0.25, "n": 9}
-    write_lines(run / "measurements.jsonl", [raw, raw | {"value": 0.5, "calibration": "top"}])
-    page = runpy.run_path(str(docs / "make_readme.py"))
-    assert page["headline"](str(tmp_path)).splitlines()[-1] == "| `ova` | 1 | 0.250 |"
+    rows = [raw, raw | {"value": 0.5, "calibration": "top"}]
+    seen = Run("e", "r", "ova", 0, measurements=rows)
+    assert page["cell"]([seen], page["on"]("ece", "test")) == "0.250"
+    assert page["cell"]([seen], page["on"]("ece", "test", calibrated=True)) == "0.500"
 
 
 def test_the_report_draws_raw_values_and_lists_both():

@@ -3,14 +3,16 @@
 import json
 import subprocess
 import sys
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import made_runs
+from ova.cli import app as cli
 from ova.errors import BadInput
+from ova.experiments import EXPERIMENTS
 from ova.report import runs as report_runs
 from ova.training.run_folder import (
     ALL_CURVES,
@@ -163,3 +165,18 @@ def test_collecting_adds_and_replaces_complete_runs_and_keeps_the_others(experim
     kept = read_collection(script.parent / "digits")
     light = [run if run.seed == 0 else replace(run, curves=[]) for run in runs[:-1]]
     assert kept == sorted([other, *light], key=lambda run: run.id)
+
+
+def test_the_runs_of_a_collection_can_be_run_again(tmp_path, monkeypatch):
+    base = replace(EXPERIMENTS["digits"].base("ova"), epochs=1, shift="none")
+    recipes = [replace(base, seed=seed) for seed in (0, 1)]
+    old = [Run("digits", r.id, "ova", r.seed, recipe=asdict(r)) for r in recipes]
+    write_collection(tmp_path / "digits", old)
+    out = tmp_path / "runs"
+    words = ["ova", "run", "--recipe", tmp_path / "digits" / RUNS, "--out", out]
+    monkeypatch.setattr("sys.argv", [str(word) for word in words])
+    with pytest.raises(SystemExit) as end:
+        cli.main()
+    assert not end.value.code
+    assert [run.id for run in report_runs.read([out])] == [r.id for r in recipes]
+    assert all(complete(out / "digits" / r.id) for r in recipes)
