@@ -81,6 +81,10 @@ def evaluate(
 
         ova evaluate softmax.npz ova.npz --ood softmax-svhn.npz ova-svhn.npz -o report.html
     """
+    from ova.errors import require
+
+    if output is not None:
+        require("report")
     from ova.cli.evaluated import evaluate_files, show, write_all
     from ova.cli.roles import assign
     from ova.metrics import Draws

@@ -38,8 +38,11 @@ def run(
 
         ova run cifar10-desk --only ova-dm --seeds 2 --set epochs=5
     """
+    from ova.errors import BadInput, pick, require
+
+    if tensorboard:
+        require("tensorboard")
     from ova.cli.runner import Runner
-    from ova.errors import BadInput, pick
     from ova.experiments import EXPERIMENTS
     from ova.training.engine import Machine
     from ova.training.recipe import load, override

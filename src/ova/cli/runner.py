@@ -94,12 +94,8 @@ class Runner:
         if not self.tensorboard:
             yield from events
             return
-        try:
-            from torch.utils.tensorboard import SummaryWriter
-        except ImportError:
-            raise BadInput(
-                "--tensorboard needs the package: pip install 'ova[tensorboard]'"
-            ) from None
+        from torch.utils.tensorboard import SummaryWriter
+
         with SummaryWriter(str(folder / TENSORBOARD)) as board:
             for event in events:
                 if isinstance(event, Progress) and event.row:
