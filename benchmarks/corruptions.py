@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from ova.corruptions import CORRUPTIONS, SEVERITIES, corrupt, find_textures
-from ova.corruptions.table import cores
+from ova.files import cores
 
 WHOLE = 10_000  # images of the test set
 REFERENCE = {

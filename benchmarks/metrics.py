@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ova.files import cores
 from ova.metrics.calibration import expected_error, reliability
 from ova.metrics.ranking import aupr_inside, aupr_outside, auroc, fpr_at_tpr, rank
 from ova.metrics.selective import GRID, accuracy_confidence
@@ -215,7 +216,7 @@ def main() -> None:
     parser.add_argument("--matrix", type=int, default=1_000_000)
     args = parser.parse_args()
     load = os.getloadavg()[0]
-    print(f"{len(os.sched_getaffinity(0))} cores, load {load:.1f} before the start")
+    print(f"{cores()} cores, load {load:.1f} before the start")
     against_peers(args.rows)
     linear(args.rows)
     reduction(args.matrix)

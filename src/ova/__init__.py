@@ -45,7 +45,12 @@ __all__ = sorted(_HOME)  # noqa: PLE0605
 
 def __getattr__(name: str) -> Any:
     if name in _HOME:
-        return getattr(import_module(f"ova.{_HOME[name]}"), name)
+        try:
+            return getattr(import_module(f"ova.{_HOME[name]}"), name)
+        except ModuleNotFoundError as error:
+            from ova.errors import without
+
+            raise without(error) from None
     raise AttributeError(f"module 'ova' has no attribute {name!r}")
 
 

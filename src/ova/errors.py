@@ -1,7 +1,8 @@
-"""The error that is the user's to mend, and choice by name, whose error says what there is."""
+"""The error that is the user's to mend: input, a name that is not there, an extra that is not installed."""
 
 from collections.abc import Mapping
 from difflib import get_close_matches
+from importlib.util import find_spec
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -29,3 +30,45 @@ def pick(table: Mapping[str, T], name: str, kind: str) -> T:
     near = get_close_matches(name, table, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else "."
     raise BadInput(f"no {kind} called {name!r}{hint} There is: {', '.join(table)}")
+
+
+# What `pip install 'ova[...]'` adds, by the module that is imported. Whoever needs `train` needs
+# `report` too, because every training ends with a page.
+EXTRAS: dict[str, dict[str, str]] = {
+    "report": {"altair": "Altair", "vl_convert": "vl-convert"},
+    "train": {
+        "PIL": "Pillow",
+        "cv2": "OpenCV",
+        "datasets": "datasets",
+        "huggingface_hub": "huggingface-hub",
+        "lightning_fabric": "Lightning Fabric",
+        "optuna": "Optuna",
+        "safetensors": "safetensors",
+        "sklearn": "scikit-learn",
+        "sqlalchemy": "SQLAlchemy",
+        "tokenizers": "tokenizers",
+        "transformers": "transformers",
+    },
+    "onnx": {"onnx": "ONNX", "onnxruntime": "ONNX Runtime", "onnxscript": "ONNX Script"},
+    "tensorboard": {"tensorboard": "TensorBoard"},
+}
+
+
+def without(error: ModuleNotFoundError) -> Exception:
+    """What to raise for a module that is not there: the extra that brings it, or the error itself.
+
+    >>> without(ModuleNotFoundError(name="cv2"))
+    BadInput("this needs OpenCV: pip install 'ova[train]'")
+    """
+    module = (error.name or "").partition(".")[0]
+    for extra, modules in EXTRAS.items():
+        if module in modules:
+            return BadInput(f"this needs {modules[module]}: pip install 'ova[{extra}]'")
+    return error
+
+
+def require(extra: str) -> None:
+    """Refuse to begin what would end without a module of an extra."""
+    for module in EXTRAS[extra]:
+        if find_spec(module) is None:
+            raise without(ModuleNotFoundError(name=module))

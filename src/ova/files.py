@@ -1,10 +1,12 @@
-"""Atomic writes (to a temporary neighbour, then renamed), and JSON that names its file when damaged."""
+"""The machine: atomic writes, JSON that names its file when damaged, and how many cores there are."""
 
 import hashlib
 import json
+import math
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -101,3 +103,47 @@ def sha256(path: Path) -> str:
     """The SHA-256 of a file's bytes, in hex."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def cores() -> int:
+    """How many cores this process may use, at least one.
+
+    Those it may run on, where the system says it (macOS and Windows do not), and no more than its
+    container may keep busy.
+    """
+    known = hasattr(os, "sched_getaffinity")
+    here = len(os.sched_getaffinity(0)) if known else os.cpu_count() or 1
+    return math.ceil(min(here, container_limit()))
+
+
+@cache
+def container_limit(root: Path = Path("/")) -> float:
+    """How many cores the control groups (cgroups) of this process allow; infinite without a limit.
+
+    A group is limited by every group above it. A container may see its own group as the root and
+    yet be told the name that the host knows, so groups that are not there are passed over.
+    """
+    limits = [math.inf]
+    for line in system_text(root / "proc/self/cgroup").splitlines():
+        _, controllers, name = line.split(":", 2)
+        if not controllers:  # version 2 has one tree
+            top, names = root / "sys/fs/cgroup", ["cpu.max"]
+        elif "cpu" in controllers.split(","):
+            top, names = root / "sys/fs/cgroup/cpu", ["cpu.cfs_quota_us", "cpu.cfs_period_us"]
+        else:
+            continue
+        group = top / name.strip("/")
+        for folder in (group, *group.parents):
+            numbers = " ".join(system_text(folder / name) for name in names).split()
+            if folder.is_relative_to(top) and numbers and numbers[0] not in ("max", "-1"):
+                quota, period = map(int, numbers)  # microseconds of work in so many of the clock
+                limits.append(quota / period)
+    return min(limits)
+
+
+def system_text(path: Path) -> str:
+    """What the system says in one of its files; nothing where there is no such file."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError:
+        return ""

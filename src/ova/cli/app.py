@@ -16,7 +16,7 @@ from ova.cli.report import report
 from ova.cli.run import run
 from ova.cli.train import train
 from ova.cli.tune import tune
-from ova.errors import BadInput
+from ova.errors import BadInput, without
 
 app = typer.Typer(
     name="ova",
@@ -64,7 +64,10 @@ def version(
 def main() -> None:
     """Run the command line; 2 is the user's to mend, 130 is Ctrl-C, 1 is a run that failed."""
     try:
-        app()
+        try:
+            app()
+        except ModuleNotFoundError as error:
+            raise without(error) from None
     except BadInput as error:
         typer.secho(f"error: {error}", fg="red", err=True)
         sys.exit(2)

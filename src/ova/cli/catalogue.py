@@ -29,13 +29,19 @@ def catalogue(
     from rich.console import Console
     from rich.table import Table
 
-    from ova.errors import pick
+    from ova.errors import BadInput, pick, without
 
     console = Console()
     for name in list(TABLES) if kind == "all" else [kind]:
         pick(TABLES, name, "list")
         table = Table(title=name, title_justify="left", box=None, show_header=False, padding=(0, 2))
-        for row in rows(name):
+        try:
+            entries = rows(name)
+        except ModuleNotFoundError as error:
+            if kind != "all" or not isinstance(lacking := without(error), BadInput):
+                raise
+            entries = [(str(lacking), "")]  # the other lists are still worth to be seen
+        for row in entries:
             table.add_row(*row)
         console.print(table, "", highlight=False)
 

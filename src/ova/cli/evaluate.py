@@ -87,6 +87,10 @@ def evaluate(
 
         ova evaluate softmax.npz ova.npz --ood softmax-svhn.npz ova-svhn.npz -o report.html
     """
+    from ova.errors import require
+
+    if output is not None:
+        require("report")
     from ova.metrics import Draws
     from ova.metrics.model_files import assign, evaluate_files
 

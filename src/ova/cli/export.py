@@ -19,6 +19,9 @@ def export(
 
         ova export model/ --onnx model.onnx
     """
+    from ova.errors import require
+
+    require("onnx")
     from ova.modelfolder.export import export as write
     from ova.modelfolder.folder import load
 

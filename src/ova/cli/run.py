@@ -50,7 +50,10 @@ def run(
 
         ova run cifar10-desk --only ova-dm --seeds 2 --set epochs=5
     """
-    from ova.errors import BadInput, pick
+    from ova.errors import BadInput, pick, require
+
+    if tensorboard:
+        require("tensorboard")
     from ova.experiments import EXPERIMENTS
     from ova.training.engine import Machine
     from ova.training.recipe import load_all, override
@@ -135,14 +138,11 @@ def run_one(
 
 def logged(events: "Iterator[Event]", folder: Path) -> "Generator[Event, None, None]":
     """Pass events on, and write each epoch's row for TensorBoard."""
-    from ova.errors import BadInput
+    from torch.utils.tensorboard import SummaryWriter
+
     from ova.training.loop import Progress
     from ova.training.run_folder import TENSORBOARD
 
-    try:
-        from torch.utils.tensorboard import SummaryWriter
-    except ImportError:
-        raise BadInput("--tensorboard needs the package: pip install 'ova[tensorboard]'") from None
     with SummaryWriter(str(folder / TENSORBOARD)) as board:
         for event in events:
             if isinstance(event, Progress) and event.row:

@@ -1,10 +1,8 @@
 """The table of corruptions, the subsets people report, and the one function that applies them."""
 
-import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +19,7 @@ from ova.corruptions.textures import Textures, generated_textures
 from ova.corruptions.weather import fog, frost, snow
 from ova.corruptions.work import Images, Work
 from ova.errors import BadInput, pick
+from ova.files import cores
 
 SEVERITIES = (1, 2, 3, 4, 5)
 SMALLEST = 8  # pixels on the shorter side
@@ -143,15 +142,6 @@ def in_shares(apply: Callable[[Work], Images], work: Work, workers: int) -> Imag
     with ThreadPoolExecutor(workers) as pool:
         list(pool.map(run, starts))
     return out
-
-
-@cache
-def cores() -> int:
-    """The number of processors this process may use."""
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:  # not on every system
-        return os.cpu_count() or 1
 
 
 def check_severity(severity: int) -> None:

@@ -12,10 +12,10 @@ import numpy as np
 from PIL import Image
 
 from ova.corruptions.record import How, begin, complete, note
-from ova.corruptions.table import SMALLEST, cores, corrupt
+from ova.corruptions.table import SMALLEST, corrupt
 from ova.corruptions.work import Images
 from ova.errors import BadInput
-from ova.files import sha256, write_beside, write_text
+from ova.files import cores, sha256, write_beside, write_text
 
 ENDINGS = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".ppm", ".tif", ".tiff")
 SUMS = "SHA256SUMS"

@@ -3,7 +3,6 @@
 import hashlib
 import io
 import logging
-import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ import numpy as np
 
 from ova.data.sources import Blob, Found, cache_dir
 from ova.errors import BadInput
-from ova.files import write_beside
+from ova.files import cores, write_beside
 
 FORMAT = 1  # of the cached arrays; a new number forgets the old ones
 log = logging.getLogger(__name__)
@@ -53,7 +52,7 @@ def decode(name: str, encoded: Sequence[bytes]) -> np.ndarray:
         image = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR) if data else None
         return None if image is None else image[:, :, ::-1].transpose(2, 0, 1)  # from BGR
 
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    with ThreadPoolExecutor(cores()) as pool:
         images = list(pool.map(one, encoded, chunksize=256))
     bad = [row for row, image in enumerate(images) if image is None]
     if bad:

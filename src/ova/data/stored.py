@@ -14,6 +14,7 @@ from torch import Tensor
 
 from ova.data.shift import Change
 from ova.errors import BadInput
+from ova.files import cores
 
 Cut = Literal["random", "centre", "whole"]
 UNREADABLE = 0.01  # the share of images above which a set is not worth using
@@ -186,10 +187,9 @@ def box_of(
 
 def workers_here() -> int:
     """How many worker processes this process should have: its share of the machine's cores."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     asked = os.environ.get("OVA_WORKERS")
     if asked is not None:
         if not asked.isdigit():
             raise BadInput(f"OVA_WORKERS must be a number of processes, not {asked!r}")
         return int(asked)
-    return max(1, (cores or 1) // int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
+    return max(1, cores() // int(os.environ.get("LOCAL_WORLD_SIZE", "1")))

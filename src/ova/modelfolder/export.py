@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ova.errors import BadInput
+from ova.errors import BadInput, require
 from ova.files import write_beside
 from ova.modelfolder.confidence import confidence_of
 from ova.modelfolder.folder import Model
@@ -50,11 +50,10 @@ class Deciding(nn.Module):
 
 def export(model: Model, path: Path) -> float:
     """Write the ONNX file, checked against PyTorch; gives the largest difference that was seen."""
-    try:
-        import onnx
-        import onnxruntime
-    except ImportError:
-        raise BadInput("ONNX needs its packages: pip install 'ova[onnx]'") from None
+    require("onnx")
+    import onnx
+    import onnxruntime
+
     deciding = Deciding(model).eval()
     with write_beside(path) as beside:
         with quiet(), torch.no_grad():

@@ -7,6 +7,8 @@ from typing import TypeVar, cast
 
 from numba import njit
 
+from ova.files import cores
+
 F = TypeVar("F", bound=Callable[..., object])
 T = TypeVar("T")
 
@@ -22,10 +24,10 @@ def compiled(function: F) -> F:
         return cast(F, njit(function, nogil=True, fastmath=_FLAGS))
 
 
-def cores() -> int:
-    """How many cores this process may use; OMP_NUM_THREADS is obeyed because users know it."""
+def threads() -> int:
+    """One for each core; OMP_NUM_THREADS is obeyed because users know it."""
     asked = os.environ.get("OMP_NUM_THREADS", "")
-    return int(asked) if asked.isdigit() and int(asked) > 0 else len(os.sched_getaffinity(0))
+    return int(asked) if asked.isdigit() and int(asked) > 0 else cores()
 
 
 def by_blocks(rows: int, block: int, work: Callable[[int, int], T]) -> list[T]:
@@ -35,7 +37,7 @@ def by_blocks(rows: int, block: int, work: Callable[[int, int], T]) -> list[T]:
     cores. Threads, because compiled loops release the interpreter and a fork stays harmless.
     """
     starts = range(0, rows, block)
-    if len(starts) < 2 or cores() < 2:
+    if len(starts) < 2 or threads() < 2:
         return [work(start, min(start + block, rows)) for start in starts]
-    with ThreadPoolExecutor(cores()) as pool:
+    with ThreadPoolExecutor(threads()) as pool:
         return list(pool.map(lambda start: work(start, min(start + block, rows)), starts))

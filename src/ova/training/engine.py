@@ -8,6 +8,8 @@ import torch
 from lightning_fabric import Fabric
 from torch import Tensor
 
+from ova.files import cores
+
 
 @dataclass(frozen=True)
 class Machine:
@@ -32,7 +34,7 @@ def launch(machine: Machine, precision: str = "32-true") -> Fabric:
         precision=precision,  # type: ignore[arg-type]
     )
     if fabric.device.type == "cpu" and machine.devices > 1 and "OMP_NUM_THREADS" not in os.environ:
-        torch.set_num_threads(max(1, (os.cpu_count() or 1) // machine.devices))
+        torch.set_num_threads(max(1, cores() // machine.devices))
     if fabric.device.type == "cuda":
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
         torch.use_deterministic_algorithms(True, warn_only=True)

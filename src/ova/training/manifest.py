@@ -1,6 +1,5 @@
 """Where a number comes from: versions, seed, data, command, time and kind of host."""
 
-import os
 import platform
 import shlex
 import sys
@@ -9,6 +8,8 @@ from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import PurePath
 from typing import Any
+
+from ova.files import cores
 
 PACKAGES = (
     "torch",
@@ -65,7 +66,7 @@ def circumstances(**engine: str | int) -> dict[str, Any]:
         "host": {
             "system": platform.system(),
             "machine": platform.machine(),
-            "cpus": os.cpu_count(),
+            "cpus": cores(),
             **engine,
         },
     }

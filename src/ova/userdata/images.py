@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from torch import Tensor
 
 from ova.data.augmentation import normalise
 from ova.errors import BadInput
+from ova.files import cores
 from ova.userdata.preparation import Encoded, Examined
 from ova.userdata.rows import FILE, Frame
 
@@ -38,7 +38,7 @@ class Pixels:
     def encode(self, frame: Frame) -> Encoded:
         """The images; a file that is none is named."""
         files = frame.column(FILE, "the images")
-        with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
+        with ThreadPoolExecutor(min(4, cores())) as pool:
             found = list(pool.map(lambda file: read(file, self.size), files))
         x = np.zeros((len(files), *self.shape), np.uint8)
         bad = dict(frame.bad)
