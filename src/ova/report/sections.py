@@ -51,6 +51,7 @@ class Page:
     sets: dict[str, list[Row]] = field(default_factory=dict)
     live: dict[str, Row] = field(default_factory=dict)
     number: Any = field(default_factory=count)
+    start: float = thresholds.START
 
 
 def experiment(page: Page, name: str, runs: Sequence[Run], old: Sequence[Run] | None) -> Markup:
@@ -70,7 +71,10 @@ def experiment(page: Page, name: str, runs: Sequence[Run], old: Sequence[Run] | 
             el("p", about.text) if about.text else None,
         ]
         if key == "threshold":
-            parts += [live_table(name, page.live[name], runs), wishes(page.live[name], runs)]
+            parts += [
+                live_table(name, page.live[name], runs, page.start),
+                wishes(page.live[name], runs),
+            ]
         if key == "unknown":
             parts.append(evidence.ood_table(runs))
         parts.append(found)
@@ -88,8 +92,8 @@ def facts(name: str, runs: Sequence[Run]) -> Markup:
         known = sorted({str(run.recipe[key]) for run in runs if key in run.recipe})
         if known:
             said.append(f"{key} {', '.join(known)}")
-    seeds = len({run.seed for run in runs})
-    said.append(f"{len(runs)} runs, {seeds} {'seed' if seeds == 1 else 'seeds'}")
+    counts = {"run": len(runs), "seed": len({run.seed for run in runs})}
+    said.append(", ".join(f"{n} {what}{'' if n == 1 else 's'}" for what, n in counts.items()))
     if name.endswith("-desk"):
         said.append("shorter training than the paper's, within a desktop's means")
     return el("p", " · ".join(said), class_="facts")
@@ -169,13 +173,13 @@ def drawing(page: Page, experiment: str, name: str, rows: list[Row], runs: Seque
     return el("figure", caption, chart)
 
 
-def live_table(name: str, live: Row, runs: Sequence[Run]) -> Markup:
+def live_table(name: str, live: Row, runs: Sequence[Run], start: float) -> Markup:
     """Per label what the threshold costs and buys; filled in for the first position."""
     if not live["runs"]:
         return missing(["threshold"])
     paint = colours(labels(runs))
     outside = list(dict.fromkeys(k for run in live["runs"] for k in run["mixed"]))
-    at = min(range(len(live["grid"])), key=lambda i: abs(live["grid"][i] - thresholds.START))
+    at = thresholds.nearest(live["grid"], start)
     head = [
         el("th", text, scope="col")
         for text in ("Formulation", "Answered", "Right among the answered")

@@ -10,7 +10,7 @@ from ova.report.select import curves
 from ova.training.run_folder import Run
 
 MOST = 201  # positions of the slider; curves on another grid are read at these
-START = 0.5
+START = 0.5  # where the slider stands first, unless a model has a threshold of its own
 
 
 def grid(runs: Sequence[Run]) -> list[float]:
@@ -23,6 +23,15 @@ def grid(runs: Sequence[Run]) -> list[float]:
     }
     found = sorted(t for t in seen if t is not None)
     return found if 0 < len(found) <= MOST else [i / 200 for i in range(201)] if found else []
+
+
+def nearest(grid: Sequence[float], wanted: float) -> int:
+    """The position whose threshold is nearest to the wanted one.
+
+    >>> nearest([0.0, 0.5, 1.0], 0.8)
+    2
+    """
+    return min(range(len(grid)), key=lambda i: abs(grid[i] - wanted))
 
 
 def read_at(columns: dict[str, list[Any]], thresholds: Sequence[float]) -> dict[str, list[Any]]:
