@@ -98,28 +98,6 @@ def table(runs: Sequence[Run]) -> Row:
     return {"grid": thresholds, "runs": rows if thresholds else []}
 
 
-def rows(runs: Sequence[Run]) -> list[Row]:
-    """One row per run, set and threshold: accuracy of the answered, share kept, OOD let through."""
-    found = table(runs)
-    return [
-        {"label": run["label"], "seed": run["seed"], "dataset": dataset, "threshold": t} | values
-        for run in found["runs"]
-        for dataset, columns in sets(run)
-        for t, values in zip(found["grid"], spread(columns), strict=True)
-    ]
-
-
-def sets(run: Row) -> list[tuple[str, dict[str, list[Any]]]]:
-    """The columns for the test set alone and for each mixture."""
-    alone = {"accuracy": run["accuracy"], "answered": run["answered"]}
-    return [("test", alone)] + [(f"test + {name}", mix) for name, mix in run["mixed"].items()]
-
-
-def spread(columns: dict[str, list[Any]]) -> list[Row]:
-    """Columns as rows."""
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-
-
 def needed(run: Row, thresholds: Sequence[float], accuracy: float) -> int | None:
     """The lowest position from which on the accuracy of the answered stays at or above the wish."""
     good = [a is None or a >= accuracy for a in run["accuracy"]]
