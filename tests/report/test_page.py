@@ -463,7 +463,10 @@ def test_a_run_without_measurements_gives_sections_that_say_so(tmp_path):
 
 def test_the_runs_table_says_when_a_run_was_taken_up_again():
     told = {
-        "after epoch 1, in prediction": [{"epoch": 1, "stage": "train"}, {"stage": "prediction"}],
+        "after epoch 1, in prediction": [
+            {"epoch": 1, "stage": "training"},
+            {"stage": "prediction"},
+        ],
         "never": [],
         "not recorded": None,  # the manifests of older versions
     }

@@ -1,6 +1,7 @@
 """Runs of today against runs of yesterday: differences with their intervals."""
 
 from collections.abc import Sequence
+from statistics import fmean
 from typing import Any
 
 from ova.files import Row
@@ -22,13 +23,13 @@ def partner(experiment: str, baseline: Sequence[Run]) -> list[Run]:
 
 def against(runs: Sequence[Run], baseline: Sequence[Run]) -> Markup:
     """One row per label and measure that both sides have."""
-    names = [name for name in labels(runs) if name in labels(baseline)]
-    body = [
-        row
-        for name in names
-        for measure in MEASURES
-        if (row := line(name, measure, of(measure, runs, name), of(measure, baseline, name)))
-    ]
+    body = []
+    for name in (name for name in labels(runs) if name in labels(baseline)):
+        for measure in MEASURES:
+            sides = (measure.rows(runs), measure.rows(baseline))
+            new, old = ([row for row in side if row["label"] == name] for side in sides)
+            if new and old:
+                body.append(line(name, measure, new, old))
     if not body:
         return el(
             "p", "The baseline has no formulation and measurement in common.", class_="missing"
@@ -37,17 +38,10 @@ def against(runs: Sequence[Run], baseline: Sequence[Run]) -> Markup:
     return table(head, body, "Differences from the baseline", "baseline")
 
 
-def of(measure: Measure, runs: Sequence[Run], name: str) -> list[Row]:
-    """The values of a measure for one label."""
-    return [row for row in measure.rows(runs) if row["label"] == name]
-
-
-def line(name: str, measure: Measure, new: list[Row], old: list[Row]) -> list[Any] | None:
-    """One comparison, or None when a side has no value."""
-    if not new or not old:
-        return None
+def line(name: str, measure: Measure, new: Sequence[Row], old: Sequence[Row]) -> list[Any]:
+    """One comparison."""
     found, how = difference(new, old)
-    before, after = mean(old), mean(new)
+    before, after = (fmean(row["value"] for row in side) for side in (old, new))
     return [
         name,
         measure.name,
@@ -57,11 +51,6 @@ def line(name: str, measure: Measure, new: list[Row], old: list[Row]) -> list[An
         el("span", interval(found, measure.unit), " ", el("small", how)),
         verdict(found, measure.higher),
     ]
-
-
-def mean(rows: list[Row]) -> float:
-    """The mean of the rows' values."""
-    return float(sum(row["value"] for row in rows) / len(rows))
 
 
 def verdict(found: Estimate, higher: bool) -> Markup:

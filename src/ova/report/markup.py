@@ -1,6 +1,7 @@
 """HTML from values: text is escaped unless it is markup already, JSON cannot leave its script."""
 
 import json
+from collections.abc import Sequence
 from html import escape
 from typing import Any
 
@@ -63,14 +64,24 @@ def script_json(value: Any) -> Markup:
     return Markup(text.translate(UNSAFE))
 
 
-def table(head: list[Any], body: list[list[Any]], caption: str, class_: str = "") -> Markup:
-    """A table whose first column names the row; cells may be markup."""
+def table(
+    head: Sequence[Any],
+    body: Sequence[Markup | Sequence[Any]],
+    caption: str,
+    class_: str,
+    about: str = "",
+    **attributes: str,
+) -> Markup:
+    """A table whose first column names the row; cells, and whole rows, may be markup."""
     top = el("tr", [el("th", cell, scope="col") for cell in head])
     rows = [
-        el("tr", el("th", row[0], scope="row"), [el("td", cell) for cell in row[1:]])
+        row
+        if isinstance(row, Markup)
+        else el("tr", el("th", row[0], scope="row"), [el("td", cell) for cell in row[1:]])
         for row in body
     ]
-    inner = el(
-        "table", el("caption", caption), el("thead", top), el("tbody", rows), class_=class_ or None
+    parts = el("caption", caption), el("thead", top), el("tbody", rows)
+    inner = el("table", parts, class_=class_, **attributes)
+    return el(
+        "div", inner, class_="scroll", tabindex="0", role="region", aria_label=about or caption
     )
-    return el("div", inner, class_="scroll", tabindex="0", role="region", aria_label=caption)

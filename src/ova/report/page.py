@@ -10,11 +10,14 @@ from string import Template
 from typing import Any
 
 from ova.files import Row, write_text
-from ova.report import comparison, runs, sections, thresholds
+from ova.report import comparison, runs, sections
+from ova.report import model as promise
 from ova.report.markup import Markup, el, join, script_json
+from ova.report.model import ModelFacts
 from ova.report.packing import pack, tidy
 from ova.report.runs import labels
 from ova.report.theme import colours
+from ova.report.thresholds import nearest
 from ova.training.run_folder import Run
 
 
@@ -23,15 +26,25 @@ def write_report(paths: Sequence[Path], output: Path, *, baseline: Path | None =
     write_page(runs.read(paths), output, runs.read([baseline]) if baseline else None)
 
 
-def write_page(found: Sequence[Run], output: Path, baseline: Sequence[Run] | None = None) -> None:
-    """Write the report on these runs; differences from a baseline's runs if given."""
-    write_text(output, html(found, baseline))
+def write_page(
+    found: Sequence[Run],
+    output: Path,
+    baseline: Sequence[Run] | None = None,
+    *,
+    model: ModelFacts | None = None,
+) -> None:
+    """Write the report on these runs; with a baseline their differences, with a model its promise."""
+    write_text(output, html(found, baseline, model))
 
 
-def html(found: Sequence[Run], old: Sequence[Run] | None = None) -> str:
+def html(
+    found: Sequence[Run], old: Sequence[Run] | None = None, model: ModelFacts | None = None
+) -> str:
     """The page as text; the same runs give the same text."""
     grouped = runs.experiments(found)
     page = sections.Page()
+    if model and model.start is not None:
+        page.start = model.start
     body = [
         sections.experiment(page, name, mine, comparison.partner(name, old) if old else None)
         for name, mine in grouped.items()
@@ -42,8 +55,8 @@ def html(found: Sequence[Run], old: Sequence[Run] | None = None) -> str:
         policy=policy(library, script),
         title=join("ova · ", ", ".join(grouped)),
         style=asset("style.css"),
-        controls=controls(found, steps(page)),
-        body=join(opening(grouped), body),
+        controls=controls(found, page),
+        body=join(opening(grouped), promise.section(model) if model else None, body),
         footer=join("Made by ova. Every number above goes back to a run listed under Evidence."),
         data=data,
         library=library,
@@ -60,7 +73,7 @@ def payload(page: sections.Page) -> Row:
         "sets": {name: pack(rows) for name, rows in page.sets.items()},
         "live": live,
         "grid": grid,
-        "start": start(grid),
+        "start": grid[nearest(grid, page.start)] if grid else page.start,
     }
 
 
@@ -76,18 +89,15 @@ def steps(page: sections.Page) -> list[float]:
     return sorted({t for table in page.live.values() if table["runs"] for t in table["grid"]})
 
 
-def start(grid: Sequence[float]) -> float:
-    """Where the slider stands first."""
-    return min(grid, key=lambda t: abs(t - thresholds.START), default=thresholds.START)
-
-
-def controls(found: Sequence[Run], grid: Sequence[float]) -> Markup:
+def controls(found: Sequence[Run], page: sections.Page) -> Markup:
     """The bar: threshold, filters, light or dark."""
+    grid = steps(page)
+    at = nearest(grid, page.start) if grid else 0
     slider = el(
         "label",
         el("span", "Threshold"),
-        el("input", type="range", id="threshold", min=0, max=len(grid) - 1, value=grid.index(start(grid))),
-        el("output", f"{start(grid):g}", id="threshold-value", for_="threshold"),
+        el("input", type="range", id="threshold", min=0, max=len(grid) - 1, value=at),
+        el("output", f"{grid[at]:g}", id="threshold-value", for_="threshold"),
         class_="slide",
     ) if grid else el("span", "No thresholds were measured", class_="slide quiet")  # fmt: skip
     names = labels(found)

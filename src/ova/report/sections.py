@@ -2,20 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import count
-from statistics import fmean
 from typing import Any
 
 from ova.files import Row
 from ova.report import comparison, evidence, paper, summary, thresholds
 from ova.report.figures import FIGURES, Figure
-from ova.report.markup import Markup, el, join, table
-from ova.report.numbers import percent, shown
+from ova.report.markup import Markup, el, join
 from ova.report.runs import labels
-from ova.report.theme import colours
+from ova.report.threshold_tables import live_table, wishes
 from ova.training.run_folder import Run
-
-WISHES = (0.8, 0.9, 0.95, 0.98, 0.99, 0.995)
 
 
 @dataclass(frozen=True)
@@ -50,13 +45,13 @@ class Page:
     charts: list[Row] = field(default_factory=list)
     sets: dict[str, list[Row]] = field(default_factory=dict)
     live: dict[str, Row] = field(default_factory=dict)
-    number: Any = field(default_factory=count)
+    start: float = thresholds.START
 
 
 def experiment(page: Page, name: str, runs: Sequence[Run], old: Sequence[Run] | None) -> Markup:
     """Everything about one experiment."""
-    page.live[name] = thresholds.table(runs)
-    at = next(page.number)
+    at = len(page.live)
+    live = page.live[name] = thresholds.table(runs)
     parts: list[Any] = [el("h2", name), facts(name, runs), contents(at, runs), first(runs)]
     parts += [summary.cards(runs), summary.overview(runs)]
     if old is not None:
@@ -70,7 +65,10 @@ def experiment(page: Page, name: str, runs: Sequence[Run], old: Sequence[Run] | 
             el("p", about.text) if about.text else None,
         ]
         if key == "threshold":
-            parts += [live_table(name, page.live[name], runs), wishes(page.live[name], runs)]
+            parts += [
+                live_table(name, live, runs, page.start),
+                wishes(live, runs),
+            ]
         if key == "unknown":
             parts.append(evidence.ood_table(runs))
         parts.append(found)
@@ -88,8 +86,8 @@ def facts(name: str, runs: Sequence[Run]) -> Markup:
         known = sorted({str(run.recipe[key]) for run in runs if key in run.recipe})
         if known:
             said.append(f"{key} {', '.join(known)}")
-    seeds = len({run.seed for run in runs})
-    said.append(f"{len(runs)} runs, {seeds} {'seed' if seeds == 1 else 'seeds'}")
+    counts = {"run": len(runs), "seed": len({run.seed for run in runs})}
+    said.append(", ".join(f"{n} {what}{'' if n == 1 else 's'}" for what, n in counts.items()))
     if name.endswith("-desk"):
         said.append("shorter training than the paper's, within a desktop's means")
     return el("p", " · ".join(said), class_="facts")
@@ -167,113 +165,6 @@ def drawing(page: Page, experiment: str, name: str, rows: list[Row], runs: Seque
     caption = el("figcaption", el("h4", about.title), el("p", about.caption))
     chart = el("div", class_="chart", data_chart=len(page.charts) - 1, data_name=name)
     return el("figure", caption, chart)
-
-
-def live_table(name: str, live: Row, runs: Sequence[Run]) -> Markup:
-    """Per label what the threshold costs and buys; filled in for the first position."""
-    if not live["runs"]:
-        return missing(["threshold"])
-    paint = colours(labels(runs))
-    outside = list(dict.fromkeys(k for run in live["runs"] for k in run["mixed"]))
-    at = min(range(len(live["grid"])), key=lambda i: abs(live["grid"][i] - thresholds.START))
-    head = [
-        el("th", text, scope="col")
-        for text in ("Formulation", "Answered", "Right among the answered")
-    ]
-    head += [el("th", f"Unknown let through: {k}", scope="col") for k in outside]
-    body = []
-    for label in [k for k in labels(runs) if any(run["label"] == k for run in live["runs"])]:
-        mine = [run for run in live["runs"] if run["label"] == label]
-        cells = [
-            live_cell(paint[label], [run[k][at] for run in mine], value=k)
-            for k in ("answered", "accuracy")
-        ]
-        for k in outside:
-            through = [run["mixed"][k]["through"][at] for run in mine if k in run["mixed"]]
-            cells.append(live_cell(paint[label], through, set=k))
-        first = el("th", summary.swatch(label, paint[label]), scope="row")
-        body.append(el("tr", first, cells, data_label=label))
-    caption = el("caption", "At this threshold: mean over the shown seeds, and their range")
-    inner = el(
-        "table",
-        caption,
-        el("thead", el("tr", head)),
-        el("tbody", body),
-        class_="live",
-        data_experiment=name,
-    )
-    return el(
-        "div",
-        inner,
-        class_="scroll",
-        tabindex="0",
-        role="region",
-        aria_label=f"{name} at the threshold",
-    )
-
-
-def live_cell(colour: str, values: Sequence[float | None], **data: str) -> Markup:
-    """A number with a meter; the script keeps both up to date."""
-    known = [value for value in values if value is not None]
-    mean = fmean(known) if known else None
-    bar = el("i", style=f"width:{100 * (mean or 0):.1f}%;background:{colour}")
-    meter = el("span", bar, class_="meter", aria_hidden="true")
-    attributes = {f"data_{key}": value for key, value in data.items()}
-    return el("td", el("b", shown(mean, "%")), " ", el("small"), meter, **attributes)
-
-
-def wishes(live: Row, runs: Sequence[Run]) -> Markup | None:
-    """For a wished accuracy of the answered, the threshold that reaches it and what it costs."""
-    means = {label: mean_run(live, label) for label in labels(runs)}
-    known = {label: run for label, run in means.items() if run}
-    if not known:
-        return None
-    lowest = min(run["accuracy"][0] or 0 for run in known.values())
-    wanted = [wish for wish in WISHES if wish > lowest][:3]
-    body = [
-        [label] + [wish_cell(run, live["grid"], wish) for wish in wanted]
-        for label, run in known.items()
-    ]
-    if not wanted:
-        return None
-    head = ["Formulation"] + [f"{100 * wish:g} % of the answers right" for wish in wanted]
-    caption = (
-        "The lowest threshold that reaches an accuracy on the test set (means over seeds). A threshold "
-        "for use should be fitted on held-out data, which also gives it a promise."
-    )
-    return table(head, body, caption, "wishes")
-
-
-def mean_run(live: Row, label: str) -> Row | None:
-    """The mean over the seeds of a label."""
-    mine = [run for run in live["runs"] if run["label"] == label]
-    if not mine:
-        return None
-    return {
-        key: [mean_of(values) for values in zip(*(run[key] for run in mine), strict=True)]
-        for key in ("answered", "accuracy")
-    }
-
-
-def mean_of(values: Sequence[float | None]) -> float | None:
-    """The mean, if every value is there."""
-    known = [value for value in values if value is not None]
-    return fmean(known) if len(known) == len(values) else None
-
-
-def wish_cell(run: Row, grid: Sequence[float], wish: float) -> Markup:
-    """The threshold and the share it still answers."""
-    at = thresholds.needed(run, grid, wish)
-    if at is None:
-        return el("span", "out of reach", class_="quiet")
-    if at == 0:
-        return el("span", el("b", "any"), " ", el("small", "answers everything"))
-    return el(
-        "span",
-        el("b", f"{grid[at]:g}"),
-        " ",
-        el("small", f"answers {percent(run['answered'][at])}"),
-    )
 
 
 def note(name: str) -> str:

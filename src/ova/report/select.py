@@ -16,11 +16,7 @@ VARIANT: dict[str, Row] = {
     "aupr_inside": {"score": "max_p"},
     "fpr95": {"score": "max_p"},
 }
-RAW = (
-    "none",
-    "raw",
-    None,
-)  # a row without calibration after training says one of these, or nothing
+RAW = ("none", "raw", None)  # what a row without calibration after training says
 
 
 def measured(run: Run, metric: str, *, calibrated: bool = False, **wanted: Any) -> Iterator[Row]:
@@ -72,18 +68,23 @@ def shifts(runs: Sequence[Run], metric: str, *, calibrated: bool = False) -> lis
     return found if any(row["severity"] > 0 for row in found) else []
 
 
+def over_types(shifted: Sequence[Row], metric: str) -> list[Row]:
+    """The mean over the types of shift per run and severity, under the name of a metric."""
+    groups: dict[tuple[str, int, int], list[float]] = {}
+    for row in shifted:
+        groups.setdefault((row["label"], row["seed"], row["severity"]), []).append(row["value"])
+    names = ("label", "seed", "severity")
+    return [
+        dict(zip(names, key, strict=True)) | {"metric": metric, "value": sum(v) / len(v)}
+        for key, v in groups.items()
+    ]
+
+
 def strongest(runs: Sequence[Run], metric: str) -> list[Row]:
     """Per run, the mean of the metric over all types at the largest severity."""
-    found = shifts(runs, metric)
+    found = over_types(shifts(runs, metric), metric)
     top = max((row["severity"] for row in found), default=0)
-    groups: dict[tuple[str, int], list[float]] = {}
-    for row in found:
-        if row["severity"] == top and top > 0:
-            groups.setdefault((row["label"], row["seed"]), []).append(row["value"])
-    return [
-        {"label": label, "seed": seed, "value": sum(v) / len(v)}
-        for (label, seed), v in groups.items()
-    ]
+    return [row for row in found if row["severity"] == top]
 
 
 def over_ood(runs: Sequence[Run], metric: str) -> list[Row]:

@@ -24,6 +24,10 @@ class Measure:
     needs: str
     rows: Callable[[Sequence[Run]], list[Row]]
 
+    def table(self, runs: Sequence[Run]) -> dict[str, Estimate]:
+        """The estimate of every label that was measured."""
+        return estimates(self.rows(runs), labels(runs))
+
 
 MEASURES = (
     Measure(
@@ -68,7 +72,7 @@ def cards(runs: Sequence[Run]) -> Markup:
 
 def card(measure: Measure, runs: Sequence[Run]) -> Markup:
     """The answer to one question."""
-    found = estimates(measure.rows(runs), labels(runs))
+    found = measure.table(runs)
     said = verdict(found, measure.higher)
     if said is None:
         body = [
@@ -113,7 +117,7 @@ def overview(runs: Sequence[Run]) -> Markup:
     """The table of all labels and measures, with intervals; the best is marked."""
     names = labels(runs)
     paint = colours(names)
-    columns = [estimates(measure.rows(runs), names) for measure in MEASURES]
+    columns = [measure.table(runs) for measure in MEASURES]
     head = ["Formulation"] + [f"{m.name} {'↑' if m.higher else '↓'}" for m in MEASURES]
     body = [
         [swatch(name, paint[name])]
@@ -180,12 +184,12 @@ def shortfalls(runs: Sequence[Run]) -> list[str]:
     """Where softmax has a better mean than every one-vs-all formulation; a report says that first."""
     found = []
     for measure in MEASURES:
-        table = estimates(measure.rows(runs), labels(runs))
-        ours = {k: e for k, e in table.items() if k.split(" ")[0].startswith("ova")}
+        table = measure.table(runs)
+        ours = [e.mean for k, e in table.items() if k.split(" ")[0].startswith("ova")]
         if "softmax" not in table or not ours:
             continue
-        sign = 1 if measure.higher else -1
-        best = max(ours, key=lambda k: sign * ours[k].mean)
-        if sign * ours[best].mean < sign * table["softmax"].mean:
+        theirs = table["softmax"].mean
+        behind = theirs > max(ours) if measure.higher else theirs < min(ours)
+        if behind:
             found.append(measure.name.replace("Accuracy", "accuracy"))
     return found

@@ -10,7 +10,7 @@ from ova.report.select import curves
 from ova.training.run_folder import Run
 
 MOST = 201  # positions of the slider; curves on another grid are read at these
-START = 0.5
+START = 0.5  # where the slider stands first, unless a model has a threshold of its own
 
 
 def grid(runs: Sequence[Run]) -> list[float]:
@@ -23,6 +23,15 @@ def grid(runs: Sequence[Run]) -> list[float]:
     }
     found = sorted(t for t in seen if t is not None)
     return found if 0 < len(found) <= MOST else [i / 200 for i in range(201)] if found else []
+
+
+def nearest(grid: Sequence[float], wanted: float) -> int:
+    """The position whose threshold is nearest to the wanted one.
+
+    >>> nearest([0.0, 0.5, 1.0], 0.8)
+    2
+    """
+    return min(range(len(grid)), key=lambda i: abs(grid[i] - wanted))
 
 
 def read_at(columns: dict[str, list[Any]], thresholds: Sequence[float]) -> dict[str, list[Any]]:
@@ -87,28 +96,6 @@ def table(runs: Sequence[Run]) -> Row:
     thresholds = grid(runs)
     rows = [row for run in runs if (row := of_run(run, thresholds))]
     return {"grid": thresholds, "runs": rows if thresholds else []}
-
-
-def rows(runs: Sequence[Run]) -> list[Row]:
-    """One row per run, set and threshold: accuracy of the answered, share kept, OOD let through."""
-    found = table(runs)
-    return [
-        {"label": run["label"], "seed": run["seed"], "dataset": dataset, "threshold": t} | values
-        for run in found["runs"]
-        for dataset, columns in sets(run)
-        for t, values in zip(found["grid"], spread(columns), strict=True)
-    ]
-
-
-def sets(run: Row) -> list[tuple[str, dict[str, list[Any]]]]:
-    """The columns for the test set alone and for each mixture."""
-    alone = {"accuracy": run["accuracy"], "answered": run["answered"]}
-    return [("test", alone)] + [(f"test + {name}", mix) for name, mix in run["mixed"].items()]
-
-
-def spread(columns: dict[str, list[Any]]) -> list[Row]:
-    """Columns as rows."""
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def needed(run: Row, thresholds: Sequence[float], accuracy: float) -> int | None:

@@ -6,8 +6,8 @@ import altair as alt
 
 from ova.files import Row
 from ova.report.figures.figure import Figure
-from ova.report.figures.mean_severity import means, panel
-from ova.report.select import shifts
+from ova.report.figures.mean_severity import panel
+from ova.report.select import over_types, shifts
 from ova.report.theme import Chart, finish
 from ova.training.run_folder import Run
 
@@ -18,7 +18,7 @@ TITLES = {RAW: "mean ECE as trained", CALIBRATED: "mean ECE after calibration"}
 def rows(runs: Sequence[Run]) -> list[Row]:
     """Per run and severity the mean ECE over the types, before and after; none without both."""
     before, after = (shifts(runs, "ece", calibrated=state) for state in (False, True))
-    return means(before, RAW) + means(after, CALIBRATED) if after else []
+    return over_types(before, RAW) + over_types(after, CALIBRATED) if after else []
 
 
 def draw(rows: Sequence[Row], labels: Sequence[str]) -> Chart:

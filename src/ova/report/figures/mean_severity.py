@@ -7,26 +7,14 @@ import altair as alt
 from ova.files import Row
 from ova.report.figures.figure import Figure
 from ova.report.figures.severity import AXIS, NAMES, NEEDS
-from ova.report.select import shifts
+from ova.report.select import over_types, shifts
 from ova.report.theme import SHOWN, Chart, colour, dash, finish
 from ova.training.run_folder import Run
 
 
 def rows(runs: Sequence[Run]) -> list[Row]:
     """Per run, metric and severity: the mean over the types."""
-    return [row for metric in NAMES for row in means(shifts(runs, metric), metric)]
-
-
-def means(shifted: Sequence[Row], metric: str) -> list[Row]:
-    """The mean over the types per run and severity, under the name of a metric."""
-    groups: dict[tuple[str, int, int], list[float]] = {}
-    for row in shifted:
-        groups.setdefault((row["label"], row["seed"], row["severity"]), []).append(row["value"])
-    names = ("label", "seed", "severity")
-    return [
-        dict(zip(names, key, strict=True)) | {"metric": metric, "value": sum(v) / len(v)}
-        for key, v in groups.items()
-    ]
+    return [row for metric in NAMES for row in over_types(shifts(runs, metric), metric)]
 
 
 def draw(rows: Sequence[Row], labels: Sequence[str]) -> Chart:

@@ -1,15 +1,33 @@
 """Accuracy of the answered against the confidence threshold, with the share kept (F4 and S5)."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import altair as alt
 
 from ova.files import Row
 from ova.report.figures.figure import Figure
+from ova.report.select import unfold
 from ova.report.theme import SHOWN, Chart, colour, dash, finish, rule
-from ova.report.thresholds import rows
+from ova.report.thresholds import table
+from ova.training.run_folder import Run
 
-__all__ = ["draw", "rows"]
+
+def rows(runs: Sequence[Run]) -> list[Row]:
+    """One row per run, set and threshold: accuracy of the answered, share kept, OOD let through."""
+    live = table(runs)
+    return [
+        {"label": run["label"], "seed": run["seed"], "dataset": dataset, "threshold": t} | values
+        for run in live["runs"]
+        for dataset, columns in sets(run).items()
+        for t, values in zip(live["grid"], unfold(columns), strict=True)
+    ]
+
+
+def sets(run: Row) -> dict[str, dict[str, list[Any]]]:
+    """The columns for the test set alone and for each mixture."""
+    alone = {"accuracy": run["accuracy"], "answered": run["answered"]}
+    return {"test": alone} | {f"test + {name}": mix for name, mix in run["mixed"].items()}
 
 
 def draw(rows: Sequence[Row], labels: Sequence[str]) -> Chart:

@@ -1,0 +1,141 @@
+"""The top of a model's page: its promise in words, what it rests on, and where the slider starts."""
+
+import json
+import math
+import re
+from dataclasses import replace
+from html import unescape
+
+import numpy as np
+import pytest
+
+import made_runs
+from ova.metrics.selective import GRID
+from ova.posthoc.threshold import Promise, Threshold, fit_threshold
+from ova.report import model, page
+from ova.report.model import ModelFacts
+from ova.training.run_folder import Run
+
+EVIL = "</script><script>document.title='owned'</script><img src=x onerror=alert(1)>"
+THRESHOLD = Threshold(
+    value=0.8125,
+    promise=Promise(accuracy=0.95, coverage=0.5, leak=0.1, confidence=0.9),
+    n=1234,
+    answered=0.75,
+    accuracy=0.975,
+    outside=200,
+    leak=0.045,
+)
+FACTS = ModelFacts(
+    threshold=THRESHOLD,
+    calibrated=0.9375,
+    outcomes=("test: 71.2 % of 500 answered, 96.3 % of them right", "ood/outside: 4 % answered"),
+    calibration={"method": "top", "n": 1234, "normalised": False, "a": 1.23456, "b": -0.5},
+    ece=0.0412,
+    calibrated_ece=0.0123,
+)
+
+
+@pytest.fixture(scope="module")
+def run() -> Run:
+    rows, curves = made_runs.one_run("ova", 0, n=400, shift=False, ood=("outside",))
+    return Run("mails", "run", "ova", 0, measurements=rows, curves=curves)
+
+
+def words(facts: ModelFacts) -> str:
+    """The section as one reads it."""
+    text = unescape(re.sub("<[^>]*>", " ", model.section(facts))).replace("\N{NO-BREAK SPACE}", " ")
+    return " ".join(text.split())
+
+
+def test_the_promise_is_said_in_words_with_what_it_rests_on():
+    text = words(FACTS)
+    for part in (
+        "Above 0.9375 of its confidence; 0.8125 before calibration",
+        "promised, with 90 % confidence, that",
+        "at least 95 % of its answers are right",
+        "at least 50 % of the inputs are answered",
+        "at most 10 % of the inputs that belong to no class are answered",
+        "rests on 1,234 held-out examples, of which 75.0 % are answered, 97.5 % of those rightly",
+        "of 200 examples of no class 4.5 % are answered",
+        "ECE 0.012 on the test set, 0.041 before calibration",
+        "by the method top (a 1.235, b -0.5) on 1,234 held-out examples",
+        *FACTS.outcomes,
+    ):
+        assert part in text
+
+
+def test_only_what_was_promised_is_said():
+    text = words(replace(FACTS, threshold=replace(THRESHOLD, promise=Promise(0.99), leak=None)))
+    assert "at least 99 % of its answers are right" in text
+    assert "inputs are answered" not in text
+    assert "no class" not in text
+
+
+def test_every_part_of_a_promise_has_words():
+    parts = set(vars(Promise())) - {"confidence"}
+    assert set(model.PARTS) == parts
+    assert len(model.parts(Promise(0.9, 0.8, 0.1))) == len(parts)
+
+
+def test_a_model_that_answers_everything_says_so(run):
+    facts = replace(FACTS, threshold=replace(THRESHOLD, value=-math.inf), calibrated=-math.inf)
+    assert "Always whatever its confidence" in words(facts)
+    assert start(page.html([run], model=facts)) == (0, 0)
+
+
+def test_nothing_could_be_promised(run):
+    none = fit_threshold((np.linspace(0, 1, 50), np.ones(50)), accuracy=0.99)
+    facts = ModelFacts(
+        threshold=none, calibration={"method": "top", "why_not": "it needs 20 examples"}, ece=0.2
+    )
+    text = words(facts)
+    assert "Never as nothing could be promised" in text
+    assert "Wanted for new inputs of the same kind, with 95 % confidence, was that" in text
+    assert f"That {none.why_not}." in text
+    assert "299 would be needed" in text
+    assert "is promised" not in text
+    assert "rests on" not in text
+    assert "no other examples" in text
+    assert "ECE 0.200 on the test set" in text
+    assert "not calibrated: it needs 20 examples." in text
+    assert start(page.html([run], model=facts)) == start(page.html([run]))
+
+
+def test_the_slider_and_its_numbers_start_at_the_model_s_threshold(run):
+    at, value = start(page.html([run], model=FACTS))
+    assert value == pytest.approx(0.81)
+    assert GRID[at] == pytest.approx(0.81)
+    curve = next(c["columns"] for c in run.curves if c["curve"] == "accuracy_confidence")
+    live = re.search('data-value="answered"><b>([0-9.]*)', page.html([run], model=FACTS))
+    assert float(live[1]) == pytest.approx(100 * curve["answered"][at], abs=0.051)
+    assert start(page.html([run])) == (50, 0.5)
+
+
+def start(text: str) -> tuple[int, float]:
+    """Position and threshold of the slider; the script is told the same."""
+    at = int(re.search('id="threshold" min="0" max="[0-9]*" value="([0-9]*)"', text)[1])
+    shown = float(re.search('<output id="threshold-value"[^>]*>([0-9.]*)<', text)[1])
+    data = json.loads(re.search('id="data">(.*?)</script>', text)[1])
+    assert data["start"] == shown == data["grid"][at]
+    return at, shown
+
+
+def test_the_section_stands_first_and_only_where_there_is_a_model(run, tmp_path):
+    page.write_page([run], tmp_path / "report.html", model=FACTS)
+    text = (tmp_path / "report.html").read_text("utf-8")
+    assert text.index("<h1>") < text.index("What does this model promise?") < text.index(">mails<")
+    assert "What does this model promise?" not in page.html([run])
+
+
+def test_texts_of_a_model_stay_texts(run):
+    facts = ModelFacts(
+        threshold=replace(THRESHOLD, value=math.inf, why_not=EVIL),
+        outcomes=(EVIL,),
+        calibration={"method": EVIL, EVIL: EVIL},
+    )
+    for each in (facts, replace(facts, calibration={"why_not": EVIL})):
+        text = page.html([run], model=each).replace(page.bundle(), "")
+        assert len(re.findall("<script", text)) == 3  # the page's own
+        assert "<img" not in text
+        assert EVIL in words(each)
