@@ -11,15 +11,15 @@ import scipy.ndimage as ndi
 import scipy.stats
 from PIL import Image
 
-from ova.corruptions import corrupt
+from ova.corruptions import CORRUPTIONS, corrupt
 from ova.corruptions.blur import displace, motion_path, motion_weights, zoom_lerp
-from ova.corruptions.constants import CONSTANTS
-from ova.corruptions.digital import affine_maps, sample, warp
 from ova.corruptions.draws import bits, keys, normal_table, uniform
+from ova.corruptions.elastic import affine_maps, sample, warp
 from ova.corruptions.filters import gaussian_matrix, smooth
 from ova.corruptions.weather import fill_plasma
 
-CIFAR, IMAGENET = (CONSTANTS[name].rows for name in ("cifar", "imagenet"))
+CIFAR = {name: corruption.cifar for name, corruption in CORRUPTIONS.items()}
+IMAGENET = {name: corruption.imagenet for name, corruption in CORRUPTIONS.items()}
 RANDOM = np.random.default_rng(0)
 SIZES = [(8, 8), (9, 13), (15, 34), (32, 32), (33, 47)]
 KEY = keys(0, "test", 1, np.array([5]))[0]

@@ -11,8 +11,11 @@ from PIL import Image
 
 from ova.corruptions import CORRUPTIONS, SEVERITIES, corrupt, find_textures
 
-RANDOM = [name for name, corruption in CORRUPTIONS.items() if corruption.random]
-FIXED = [name for name, corruption in CORRUPTIONS.items() if not corruption.random]
+FIXED = (  # do not depend on the seed
+    *("gaussian_blur", "defocus_blur", "zoom_blur"),
+    *("brightness", "contrast", "saturate", "pixelate", "jpeg_compression"),
+)
+RANDOM = [name for name in CORRUPTIONS if name not in FIXED]
 LOOSE = (
     *("frost", "snow", "fog", "spatter"),
     *("elastic_transform", "glass_blur", "motion_blur"),

@@ -116,7 +116,7 @@ def chosen_constants(name: str, side: int) -> str:
     >>> chosen_constants("auto", 32), chosen_constants("auto", 375)
     ('cifar', 'imagenet')
     """
-    from ova.corruptions.constants import CONSTANTS
+    from ova.corruptions.corruption import CONSTANTS
     from ova.errors import pick
 
     if name == "auto":

@@ -1,9 +1,9 @@
 """The nineteen corruptions, seeded and whole-batch."""
 
+from ova.corruptions.corruption import Corruption as Corruption
 from ova.corruptions.table import CORRUPTIONS as CORRUPTIONS
 from ova.corruptions.table import SEVERITIES as SEVERITIES
 from ova.corruptions.table import SUBSETS as SUBSETS
-from ova.corruptions.table import Corruption as Corruption
 from ova.corruptions.table import corrupt as corrupt
 from ova.corruptions.textures import Textures as Textures
 from ova.corruptions.textures import find_textures as find_textures

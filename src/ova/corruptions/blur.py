@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ova.corruptions.compiled import compiled
+from ova.corruptions.corruption import Corruption, Images, Work
 from ova.corruptions.draws import LOW16, S16, Keys, bits, uniform
 from ova.corruptions.filters import (
     Indices,
@@ -22,7 +23,6 @@ from ova.corruptions.filters import (
     pad_line,
     zoom_grid,
 )
-from ova.corruptions.work import Images, Work
 
 # Sums of weights miss a whole grey level by a few float32 roundings; cutting would make it a
 # level less. The reference has the same doubt in float64, with its own luck.
@@ -270,3 +270,30 @@ def zoom_all(
                     for c in range(3):
                         total[y, 3 * p + c] += a * line[j + c] + b * line[j + 3 + c]
         cut(total, out[n])
+
+
+CORRUPTIONS = {
+    "gaussian_blur": Corruption(  # sigma
+        gaussian_blur, (0.4, 0.6, 0.7, 0.8, 1.0), (1, 2, 3, 4, 6)
+    ),
+    "defocus_blur": Corruption(  # radius, edge
+        defocus_blur,
+        ((0.3, 0.4), (0.4, 0.5), (0.5, 0.6), (1, 0.2), (1.5, 0.1)),
+        ((3, 0.1), (4, 0.5), (6, 0.5), (8, 0.5), (10, 0.5)),
+    ),
+    "glass_blur": Corruption(  # sigma, largest offset, rounds
+        glass_blur,
+        ((0.05, 1, 1), (0.25, 1, 1), (0.4, 1, 1), (0.25, 1, 2), (0.4, 1, 2)),
+        ((0.7, 1, 2), (0.9, 2, 1), (1, 2, 3), (1.1, 3, 2), (1.5, 4, 2)),
+    ),
+    "motion_blur": Corruption(  # radius, sigma
+        motion_blur,
+        ((6, 1), (6, 1.5), (6, 2), (8, 2), (9, 2.5)),
+        ((10, 3), (15, 5), (15, 8), (15, 12), (20, 15)),
+    ),
+    "zoom_blur": Corruption(  # end, step
+        zoom_blur,
+        ((1.06, 0.01), (1.11, 0.01), (1.16, 0.01), (1.21, 0.01), (1.26, 0.01)),
+        ((1.11, 0.01), (1.16, 0.01), (1.21, 0.02), (1.26, 0.02), (1.31, 0.03)),
+    ),
+}

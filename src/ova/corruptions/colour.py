@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ova.corruptions.compiled import compiled
-from ova.corruptions.work import Images, Work
+from ova.corruptions.corruption import Corruption, Images, Work
 
 
 def brightness(work: Work) -> Images:
@@ -78,3 +78,18 @@ def pull_to_mean(x: NDArray[np.uint8], kept: float, out: NDArray[np.uint8]) -> N
         for i in range(pixels):
             for c in range(3):
                 out[n, i, c] = np.uint8(x[n, i, c] * kept + rest[c] + 1e-9)
+
+
+CORRUPTIONS = {
+    "brightness": Corruption(  # added to the value
+        brightness, (0.05, 0.1, 0.15, 0.2, 0.3), (0.1, 0.2, 0.3, 0.4, 0.5)
+    ),
+    "contrast": Corruption(  # share of the contrast kept
+        contrast, (0.75, 0.5, 0.4, 0.3, 0.15), (0.4, 0.3, 0.2, 0.1, 0.05)
+    ),
+    "saturate": Corruption(  # factor, added
+        saturate,
+        ((0.3, 0), (0.1, 0), (1.5, 0), (2, 0.1), (2.5, 0.2)),
+        ((0.3, 0), (0.1, 0), (2, 0), (5, 0.1), (20, 0.2)),
+    ),
+}

@@ -1,207 +1,40 @@
-"""Digital damage: elastic deformation and pixelation."""
+"""Digital damage: pixelation and JPEG compression, by the libraries that define them."""
 
-import math
-from functools import lru_cache
-
+import cv2
 import numpy as np
-from numpy.typing import NDArray
+from PIL import Image
 
-from ova.corruptions.compiled import compiled
-from ova.corruptions.draws import Keys, uniform
-from ova.corruptions.filters import Indices, Plane, gaussian_matrix, smooth
-from ova.corruptions.work import Images, Work
-
-
-def elastic_transform(work: Work) -> Images:
-    """A random affine map of three points, then a smooth random displacement of every pixel.
-
-    The constants are pixels of the size they were chosen for, and grow with the image.
-    """
-    height, width = work.images.shape[1:3]
-    move, sigma, jitter = (c * min(height, width) / work.size for c in work.strength)
-    down, across = (gaussian_matrix(size, sigma, 3.0, "reflect") for size in (height, width))
-    maps = affine_maps(work.keys, height, width, jitter)
-    out = np.empty_like(work.images)
-    deform(work.images, work.keys, maps, (down, across), move, out)
-    return out
-
-
-def affine_maps(keys: Keys, height: int, width: int, jitter: float) -> NDArray[np.float64]:
-    """For each image the 2 x 3 map from a pixel (x, y) of the result to where it comes from."""
-    x, y, third = width // 2, height // 2, min(height, width) // 3
-    corners = np.array([(x + third, y + third), (x + third, y - third), (x - third, y - third)])
-    moved = corners + jitter * draw_corners(keys)
-    ones = np.ones((len(keys), 3, 1))
-    there = np.concatenate([moved, ones], axis=2)
-    return np.asarray(
-        np.linalg.solve(there, np.broadcast_to(corners.astype(float), moved.shape))
-        .transpose(0, 2, 1)
-        .copy()
-    )
-
-
-@compiled
-def draw_corners(keys: Keys) -> NDArray[np.float64]:
-    """Six numbers of [-1, 1) per image."""
-    out = np.empty((keys.shape[0], 3, 2))
-    for n in range(keys.shape[0]):
-        for i in range(6):
-            out[n, i // 2, i % 2] = 2 * uniform(keys[n], i) - 1
-    return out
-
-
-@compiled
-def deform(
-    x: NDArray[np.uint8],
-    keys: Keys,
-    maps: NDArray[np.float64],
-    filters: tuple[Plane, Plane],
-    move: float,
-    out: NDArray[np.uint8],
-) -> None:
-    """Warp each image, then displace its pixels."""
-    height, width = x.shape[1:3]
-    area = height * width
-    warped = np.empty((height, width, 3), np.float32)
-    noise = np.empty((height, width), np.float32)
-    between = np.empty((height, width), np.float32)
-    dx, dy = np.zeros((height, width), np.float32), np.zeros((height, width), np.float32)
-    for n in range(x.shape[0]):
-        warp(x[n], maps[n], warped)
-        if move != 0:
-            fill_uniform(keys[n], 6, noise.reshape(-1))
-            smooth(noise, filters[0], filters[1], between, dx)
-            fill_uniform(keys[n], 6 + area, noise.reshape(-1))
-            smooth(noise, filters[0], filters[1], between, dy)
-        sample(warped, dx, dy, move, out[n])
-
-
-@compiled
-def fill_uniform(key: np.uint64, start: int, out: NDArray[np.float32]) -> None:
-    """Numbers of [-1, 1) from the positions `start` on."""
-    for i in range(out.shape[0]):
-        out[i] = 2 * uniform(key, start + i) - np.float32(1)
-
-
-@compiled
-def mirror(i: int, size: int) -> int:
-    """The pixel at i when the edge pixel is the mirror (... 2 1 0 1 2 ...)."""
-    if 0 <= i < size:
-        return i
-    period = 2 * size - 2
-    i = abs(i) % period
-    return period - i if i >= size else i
-
-
-@compiled
-def fold(i: int, size: int) -> int:
-    """The pixel at i when the mirror stands behind the edge pixel (... 1 0 0 1 ...)."""
-    if 0 <= i < size:
-        return i
-    i %= 2 * size
-    return 2 * size - 1 - i if i >= size else i
-
-
-@compiled
-def warp(x: NDArray[np.uint8], m: NDArray[np.float64], out: NDArray[np.float32]) -> None:
-    """Fill (column, row) with x at m (column, row, 1), linearly interpolated."""
-    height, width = x.shape[:2]
-    for y in range(height):
-        for i in range(width):
-            u = m[0, 0] * i + m[0, 1] * y + m[0, 2]
-            v = m[1, 0] * i + m[1, 1] * y + m[1, 2]
-            left, top = math.floor(u), math.floor(v)
-            a, b = np.float32(u - left), np.float32(v - top)
-            left, right = mirror(left, width), mirror(left + 1, width)
-            top, low = mirror(top, height), mirror(top + 1, height)
-            for c in range(3):
-                upper = x[top, left, c] * (1 - a) + x[top, right, c] * a
-                lower = x[low, left, c] * (1 - a) + x[low, right, c] * a
-                out[y, i, c] = upper + b * (lower - upper)
-
-
-@compiled
-def sample(
-    image: NDArray[np.float32], dx: Plane, dy: Plane, move: float, out: NDArray[np.uint8]
-) -> None:
-    """Each pixel from a displaced place, linearly interpolated."""
-    height, width = image.shape[:2]
-    for y in range(height):
-        for i in range(width):
-            u, v = i + np.float32(move) * dx[y, i], y + np.float32(move) * dy[y, i]
-            left, top = math.floor(u), math.floor(v)
-            a, b = np.float32(u - left), np.float32(v - top)
-            left, right = fold(left, width), fold(left + 1, width)
-            top, low = fold(top, height), fold(top + 1, height)
-            for c in range(3):
-                upper = image[top, left, c] * (1 - a) + image[top, right, c] * a
-                lower = image[low, left, c] * (1 - a) + image[low, right, c] * a
-                value = upper + b * (lower - upper)
-                out[y, i, c] = np.uint8(min(value + np.float32(1e-3), np.float32(255)))
+from ova.corruptions.corruption import Corruption, Images, Work
 
 
 def pixelate(work: Work) -> Images:
     """Shrink by averaging boxes, enlarge by repeating."""
     height, width = work.images.shape[1:3]
-    small = [max(1, int(size * work.strength)) for size in (height, width)]
+    small = max(1, int(width * work.strength)), max(1, int(height * work.strength))
     out = np.empty_like(work.images)
-    average_boxes(work.images, boxes(height, small[0]), boxes(width, small[1]), out)
+    for image, changed in zip(work.images, out, strict=True):
+        shrunk = Image.fromarray(image).resize(small, Image.Resampling.BOX)
+        changed[:] = shrunk.resize((width, height), Image.Resampling.BOX)
     return out
 
 
-@lru_cache(maxsize=20)
-def boxes(size: int, small: int) -> Indices:
-    """Where each box starts, and after them for each pixel the box that covers it.
-
-    >>> boxes(4, 2).tolist()
-    [[0, 2], [2, 4], [0, 0], [0, 0], [1, 0], [1, 0]]
-    """
-    scale = size / small
-    middle = (np.arange(small) + 0.5) * scale
-    first, last = (
-        np.clip((middle + side * scale / 2 + 0.5).astype(int), 0, size) for side in (-1, 1)
-    )
-    # A pixel whose centre is on the edge of its box is out when rounding says so, as in the original.
-    last -= (last - 0.5 - middle) * (1 / scale) > 0.5
-    cover = ((np.arange(size) + 0.5) * small / size).astype(int)
-    return np.concatenate([np.stack([first, last], 1), np.stack([cover, np.zeros_like(cover)], 1)])
+def jpeg_compression(work: Work) -> Images:
+    """The image after JPEG compression at a quality."""
+    # OpenCV and Pillow, which the reference uses, code by the same library: the pixels are equal.
+    quality = [cv2.IMWRITE_JPEG_QUALITY, work.strength]
+    out = np.empty_like(work.images)
+    for image, changed in zip(work.images, out, strict=True):
+        file = cv2.imencode(".jpg", cv2.cvtColor(image, cv2.COLOR_RGB2BGR), quality)[1]
+        decoded = np.asarray(cv2.imdecode(file, cv2.IMREAD_COLOR))
+        changed[:] = cv2.cvtColor(decoded, cv2.COLOR_BGR2RGB)
+    return out
 
 
-@compiled
-def average_boxes(
-    x: NDArray[np.uint8], down: Indices, across: Indices, out: NDArray[np.uint8]
-) -> None:
-    """First across, then down, each rounded to whole grey levels."""
-    height, width = x.shape[1:3]
-    rows, columns = down.shape[0] - height, across.shape[0] - width
-    narrow = np.empty((height, columns, 3), np.int64)
-    small = np.empty((columns, 3), np.uint8)
-    for n in range(x.shape[0]):
-        for y in range(height):
-            for i in range(columns):
-                first, last = across[i]
-                for c in range(3):
-                    total = np.int64(0)
-                    for k in range(first, last):
-                        total += np.int64(x[n, y, k, c])
-                    narrow[y, i, c] = rounded(total, last - first)
-        filled = 0
-        for j in range(rows):
-            first, last = down[j]
-            for i in range(columns):
-                for c in range(3):
-                    total = np.int64(0)
-                    for k in range(first, last):
-                        total += narrow[k, i, c]
-                    small[i, c] = rounded(total, last - first)
-            while filled < height and down[rows + filled, 0] == j:
-                for i in range(width):
-                    out[n, filled, i] = small[across[columns + i, 0]]
-                filled += 1
-
-
-@compiled
-def rounded(total: np.int64, count: np.int64) -> np.int64:
-    """Divide to the nearest whole number, in the 22-bit arithmetic of the reference."""
-    weight = np.int64(0.5 + (1 << 22) / count)
-    return (total * weight + (1 << 21)) >> 22
+CORRUPTIONS = {
+    "pixelate": Corruption(  # size of the small image
+        pixelate, (0.95, 0.9, 0.85, 0.75, 0.65), (0.6, 0.5, 0.4, 0.3, 0.25)
+    ),
+    "jpeg_compression": Corruption(  # quality
+        jpeg_compression, (80, 65, 58, 50, 40), (25, 18, 15, 10, 7)
+    ),
+}

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 from scipy.stats import poisson
 
 from ova.corruptions.compiled import compiled
+from ova.corruptions.corruption import Corruption, Images, Work
 from ova.corruptions.draws import LOW16, LOW32, S16, S32, Keys, bits, normal_table
-from ova.corruptions.work import Images, Work
 
 
 def gaussian_noise(work: Work) -> Images:
@@ -126,3 +126,19 @@ def count_photons(
                     k += 1
                 out[n, i] = grey[k]
                 b >>= S32
+
+
+CORRUPTIONS = {
+    "gaussian_noise": Corruption(  # standard deviation
+        gaussian_noise, (0.04, 0.06, 0.08, 0.09, 0.10), (0.08, 0.12, 0.18, 0.26, 0.38)
+    ),
+    "shot_noise": Corruption(  # photons of a white pixel
+        shot_noise, (500, 250, 100, 75, 50), (60, 25, 12, 5, 3)
+    ),
+    "impulse_noise": Corruption(  # share of values replaced
+        impulse_noise, (0.01, 0.02, 0.03, 0.05, 0.07), (0.03, 0.06, 0.09, 0.17, 0.27)
+    ),
+    "speckle_noise": Corruption(  # standard deviation, times the value
+        speckle_noise, (0.06, 0.1, 0.12, 0.16, 0.2), (0.15, 0.2, 0.35, 0.45, 0.6)
+    ),
+}

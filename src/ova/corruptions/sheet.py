@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
-from ova.corruptions.constants import CONSTANTS
+from ova.corruptions.corruption import CONSTANTS
 from ova.corruptions.table import CORRUPTIONS, SEVERITIES, corrupt
 from ova.corruptions.textures import Textures
 from ova.errors import pick
@@ -24,7 +24,7 @@ def contact_sheet(
 
     An image larger than the constants were made for is scaled and cropped to their size first.
     """
-    fitted = fit(image, pick(CONSTANTS, constants, "set of constants").size)
+    fitted = fit(image, pick(CONSTANTS, constants, "set of constants"))
     names = ["", *CORRUPTIONS]  # the first place is the image as it is
     rows, step = -(-len(names) // 2), side(fitted) + GAP
     block = LABEL + len(SEVERITIES) * step + 3 * GAP

@@ -5,9 +5,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ova.corruptions.compiled import compiled
+from ova.corruptions.corruption import Corruption, Images, Work
 from ova.corruptions.draws import Keys, fill_normal, normal_table
 from ova.corruptions.filters import Plane, Row, gaussian_matrix, smooth
-from ova.corruptions.work import Images, Work
 
 WATER = np.array([175, 238, 238], np.float32)  # pale turquoise
 MUD = np.array([63, 42, 20], np.float32)  # brown
@@ -95,3 +95,25 @@ def throw_mud(
                 for c in range(3):
                     v = x[n, y, i, c] * (np.float32(1) - m) + m * MUD[c]
                     out[n, y, i, c] = np.uint8(v)
+
+
+CORRUPTIONS = {
+    "spatter": Corruption(
+        # mean, deviation, sigma, threshold, strength of water or sigma of mud, 0 water or 1 mud
+        spatter,
+        (
+            (0.62, 0.1, 0.7, 0.7, 0.5, 0),
+            (0.65, 0.1, 0.8, 0.7, 0.5, 0),
+            (0.65, 0.3, 1, 0.69, 0.5, 0),
+            (0.65, 0.1, 0.7, 0.69, 0.6, 1),
+            (0.65, 0.1, 0.5, 0.68, 0.6, 1),
+        ),
+        (
+            (0.65, 0.3, 4, 0.69, 0.6, 0),
+            (0.65, 0.3, 3, 0.68, 0.6, 0),
+            (0.65, 0.3, 2, 0.68, 0.5, 0),
+            (0.65, 0.3, 1, 0.65, 1.5, 1),
+            (0.67, 0.4, 1, 0.65, 1.5, 1),
+        ),
+    )
+}

@@ -2,22 +2,14 @@
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from importlib import import_module
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ova.corruptions.blur import defocus_blur, gaussian_blur, glass_blur, motion_blur, zoom_blur
-from ova.corruptions.colour import brightness, contrast, saturate
-from ova.corruptions.constants import CONSTANTS, Constants
-from ova.corruptions.digital import elastic_transform, pixelate
+from ova.corruptions.corruption import CONSTANTS, Corruption, Images, Work
 from ova.corruptions.draws import keys
-from ova.corruptions.jpeg import jpeg_compression
-from ova.corruptions.noise import gaussian_noise, impulse_noise, shot_noise, speckle_noise
-from ova.corruptions.spatter import spatter
 from ova.corruptions.textures import Textures, generated_textures
-from ova.corruptions.weather import fog, frost, snow
-from ova.corruptions.work import Images, Work
 from ova.errors import BadInput, pick
 from ova.files import cores
 
@@ -27,35 +19,30 @@ SHARE = 1 << 18  # pixels that one thread takes at a time; this bounds the worki
 FEW = 1 << 15  # pixels for which starting threads would take longer than the work
 
 
-@dataclass(frozen=True)
-class Corruption:
-    """One way to spoil an image."""
-
-    family: str
-    apply: Callable[[Work], Images]
-    random: bool  # whether the result depends on the seed
-
-
-CORRUPTIONS = {
-    "gaussian_noise": Corruption("noise", gaussian_noise, random=True),
-    "shot_noise": Corruption("noise", shot_noise, random=True),
-    "impulse_noise": Corruption("noise", impulse_noise, random=True),
-    "speckle_noise": Corruption("noise", speckle_noise, random=True),
-    "gaussian_blur": Corruption("blur", gaussian_blur, random=False),
-    "defocus_blur": Corruption("blur", defocus_blur, random=False),
-    "glass_blur": Corruption("blur", glass_blur, random=True),
-    "motion_blur": Corruption("blur", motion_blur, random=True),
-    "zoom_blur": Corruption("blur", zoom_blur, random=False),
-    "snow": Corruption("weather", snow, random=True),
-    "frost": Corruption("weather", frost, random=True),
-    "fog": Corruption("weather", fog, random=True),
-    "brightness": Corruption("weather", brightness, random=False),
-    "contrast": Corruption("digital", contrast, random=False),
-    "saturate": Corruption("digital", saturate, random=False),
-    "spatter": Corruption("weather", spatter, random=True),
-    "elastic_transform": Corruption("digital", elastic_transform, random=True),
-    "pixelate": Corruption("digital", pixelate, random=False),
-    "jpeg_compression": Corruption("digital", jpeg_compression, random=False),
+_FILES = {  # name -> file, whose CORRUPTIONS has the name
+    "gaussian_noise": "noise",
+    "shot_noise": "noise",
+    "impulse_noise": "noise",
+    "speckle_noise": "noise",
+    "gaussian_blur": "blur",
+    "defocus_blur": "blur",
+    "glass_blur": "blur",
+    "motion_blur": "blur",
+    "zoom_blur": "blur",
+    "snow": "weather",
+    "frost": "weather",
+    "fog": "weather",
+    "brightness": "colour",
+    "contrast": "colour",
+    "saturate": "colour",
+    "spatter": "spatter",
+    "elastic_transform": "elastic",
+    "pixelate": "digital",
+    "jpeg_compression": "digital",
+}
+CORRUPTIONS: dict[str, Corruption] = {
+    name: import_module(f"ova.corruptions.{file}").CORRUPTIONS[name]
+    for name, file in _FILES.items()
 }
 
 
@@ -96,15 +83,15 @@ def corrupt(  # noqa: PLR0913 -- everything a result depends on stands here, by 
     255
     """
     corruption = pick(CORRUPTIONS, name, "corruption")
-    table = pick(CONSTANTS, constants, "set of constants")
+    size = pick(CONSTANTS, constants, "set of constants")
     check_severity(severity)
     check_images(images)
     order = np.arange(len(images)) if ids is None else check_ids(ids, len(images))
     work = Work(
         own(images),
         keys(seed, name, severity, order),
-        strength(table, name, severity),
-        table.size,
+        corruption.strength(constants, severity),
+        size,
         generated_textures() if textures is None else textures,
     )
     return in_shares(corruption.apply, work, cores() if workers is None else workers)
@@ -114,11 +101,6 @@ def own(images: Images) -> Images:
     """The images in one block that may be written to: the compiled code knows no other kind."""
     block = np.ascontiguousarray(images)
     return block if block.flags.writeable else block.copy()
-
-
-def strength(table: Constants, name: str, severity: int) -> object:
-    """The entry of a severity in a table of constants."""
-    return table.rows[name][severity - 1]
 
 
 def in_shares(apply: Callable[[Work], Images], work: Work, workers: int) -> Images:

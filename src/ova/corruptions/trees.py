@@ -11,9 +11,9 @@ import cv2
 import numpy as np
 from PIL import Image
 
+from ova.corruptions.corruption import Images
 from ova.corruptions.record import How, begin, complete, note
 from ova.corruptions.table import SMALLEST, corrupt
-from ova.corruptions.work import Images
 from ova.errors import BadInput
 from ova.files import cores, sha256, write_beside, write_text
 

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from ova.corruptions.blur import NUDGE, lines, motion_path, motion_weights, zoom_lerp
 from ova.corruptions.compiled import compiled
+from ova.corruptions.corruption import Corruption, Images, Work
 from ova.corruptions.draws import Keys, fill_normal, normal_table, uniform
 from ova.corruptions.filters import (
     Indices,
@@ -18,7 +19,6 @@ from ova.corruptions.filters import (
     pad_line,
 )
 from ova.corruptions.textures import Textures
-from ova.corruptions.work import Images, Work
 
 
 def snow(work: Work) -> Images:
@@ -230,3 +230,35 @@ def fill_plasma(key: np.uint64, decay: float, plasma: Plane) -> None:
                 plasma[y, x] = mean + reach * (2 * uniform(key, y * size + x) - np.float32(1))
         step = half
         wide /= decay
+
+
+CORRUPTIONS = {
+    "snow": Corruption(
+        # mean, deviation, zoom, threshold, blur radius, blur sigma, share of the image kept
+        snow,
+        (
+            (0.1, 0.2, 1, 0.6, 8, 3, 0.95),
+            (0.1, 0.2, 1, 0.5, 10, 4, 0.9),
+            (0.15, 0.3, 1.75, 0.55, 10, 4, 0.9),
+            (0.25, 0.3, 2.25, 0.6, 12, 6, 0.85),
+            (0.3, 0.3, 1.25, 0.65, 14, 12, 0.8),
+        ),
+        (
+            (0.1, 0.3, 3, 0.5, 10, 4, 0.8),
+            (0.2, 0.3, 2, 0.5, 12, 4, 0.7),
+            (0.55, 0.3, 4, 0.9, 12, 8, 0.7),
+            (0.55, 0.3, 4.5, 0.85, 12, 8, 0.65),
+            (0.55, 0.3, 2.5, 0.85, 12, 12, 0.55),
+        ),
+    ),
+    "frost": Corruption(  # weight of the image, weight of the texture, size of the texture
+        frost,
+        ((1, 0.2, 0.2), (1, 0.3, 0.2), (0.9, 0.4, 0.2), (0.85, 0.4, 0.2), (0.75, 0.45, 0.2)),
+        ((1, 0.4, 1), (0.8, 0.6, 1), (0.7, 0.7, 1), (0.65, 0.7, 1), (0.6, 0.75, 1)),
+    ),
+    "fog": Corruption(  # density, decay of detail
+        fog,
+        ((0.2, 3), (0.5, 3), (0.75, 2.5), (1, 2), (1.5, 1.75)),
+        ((1.5, 2), (2, 2), (2.5, 1.7), (2.5, 1.5), (3, 1.4)),
+    ),
+}
