@@ -1,7 +1,7 @@
 """The package as a tree: every name with the first sentence of its docstring."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from committed import ROOT
@@ -16,12 +16,7 @@ def top() -> str:
 
 def full() -> str:
     """Every file of the package, below the package it belongs to."""
-    lines = []
-    for name, path in entries(SOURCE):
-        lines.append(f"  {name:25} {phrase(path)}")
-        if path.name == "__init__.py":
-            lines += inner(path.parent, "    ")
-    return fenced(lines)
+    return fenced(inner(SOURCE, "  "))
 
 
 def inner(package: Path, indent: str) -> Iterator[str]:
@@ -47,6 +42,6 @@ def phrase(path: Path) -> str:
     return text.split("\n\n")[0].replace("\n", " ")
 
 
-def fenced(lines: Iterator[str] | list[str]) -> str:
+def fenced(lines: Iterable[str]) -> str:
     """Lines below the name of the package, as a block of code."""
     return "\n".join(["```", "src/ova/", *lines, "```"])
