@@ -107,16 +107,23 @@ def test_the_slider_and_its_numbers_start_at_the_model_s_threshold(run):
     assert value == pytest.approx(0.81)
     assert GRID[at] == pytest.approx(0.81)
     curve = next(c["columns"] for c in run.curves if c["curve"] == "accuracy_confidence")
-    live = re.search('data-value="answered"><b>([0-9.]*)', page.html([run], model=FACTS))
-    assert float(live[1]) == pytest.approx(100 * curve["answered"][at], abs=0.051)
+    live = first('data-value="answered"><b>([0-9.]*)', page.html([run], model=FACTS))
+    assert float(live) == pytest.approx(100 * curve["answered"][at], abs=0.051)
     assert start(page.html([run])) == (50, 0.5)
+
+
+def first(pattern: str, text: str) -> str:
+    """What the pattern's group is where it is first found."""
+    found = re.search(pattern, text)
+    assert found
+    return found[1]
 
 
 def start(text: str) -> tuple[int, float]:
     """Position and threshold of the slider; the script is told the same."""
-    at = int(re.search('id="threshold" min="0" max="[0-9]*" value="([0-9]*)"', text)[1])
-    shown = float(re.search('<output id="threshold-value"[^>]*>([0-9.]*)<', text)[1])
-    data = json.loads(re.search('id="data">(.*?)</script>', text)[1])
+    at = int(first('id="threshold" min="0" max="[0-9]*" value="([0-9]*)"', text))
+    shown = float(first('<output id="threshold-value"[^>]*>([0-9.]*)<', text))
+    data = json.loads(first('id="data">(.*?)</script>', text))
     assert data["start"] == shown == data["grid"][at]
     return at, shown
 

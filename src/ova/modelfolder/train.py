@@ -9,6 +9,7 @@ from lightning_fabric import Fabric
 from ova.data.task import Task
 from ova.errors import BadInput
 from ova.files import read_object
+from ova.metrics import METRICS
 from ova.modelfolder import confidence
 from ova.modelfolder import folder as model_folder
 from ova.modelfolder.promise import check, outcomes, promised
@@ -16,12 +17,15 @@ from ova.nn.formulations import FORMULATIONS
 from ova.posthoc.calibration import Top
 from ova.posthoc.threshold import Promise, Threshold
 from ova.predictions import Predictions, read
-from ova.predictions.sets import VALIDATION
-from ova.report.page import write_report
+from ova.predictions.sets import TEST, VALIDATION
+from ova.report.model import ModelFacts
+from ova.report.page import write_page
 from ova.training import checkpoint
 from ova.training.engine import Machine
 from ova.training.loop import check_recipe
+from ova.training.recipe import Recipe
 from ova.training.run_folder import BEST, CHECKPOINT, MANIFEST, MODEL, RECIPE, predictions_path
+from ova.training.run_folder import read as read_run
 from ova.training.stages import Event, Stage, stages
 from ova.userdata.gather import Gathered
 
@@ -53,16 +57,36 @@ def train(
         check_recipe(facts, recipe, weights)
     yield Stage("threshold")
     rows = predictions_of(run, task)
-    threshold = promised(rows, wanted, recipe.seed)
-    calibration = confidence.fit(rows["calibration"])
-    seen = dict(outcomes(rows, threshold, recipe.seed))
+    trained = conclude(rows, wanted, recipe)
     yield Stage("report")
-    write_report([run], out / REPORT)
-    model_folder.save(out, gathered, threshold, calibration, read_object(run / MANIFEST))
+    write_page([read_run(run)], out / REPORT, model=facts_of(trained, rows))
+    model_folder.save(
+        out, gathered, trained.threshold, trained.calibration, read_object(run / MANIFEST)
+    )
     for name in (CHECKPOINT, BEST):  # the way there is of no more use
         (run / name).unlink(missing_ok=True)
+    return trained
+
+
+def conclude(rows: Mapping[str, Predictions], wanted: Promise, recipe: Recipe) -> Trained:
+    """Fit threshold and calibration, and try them on rows that they have not seen."""
+    threshold = promised(rows, wanted, recipe.seed)
+    calibration = confidence.fit(rows["calibration"])
     shown = confidence.on_scale(threshold, calibration, FORMULATIONS[recipe.formulation])
-    return Trained(threshold, shown, calibration, seen)
+    return Trained(threshold, shown, calibration, dict(outcomes(rows, threshold, recipe.seed)))
+
+
+def facts_of(trained: Trained, rows: Mapping[str, Predictions]) -> ModelFacts:
+    """What the page says of the model."""
+    calibration, ece = trained.calibration, METRICS["ece"]
+    return ModelFacts(
+        threshold=trained.threshold,
+        calibrated=trained.shown.value if isinstance(calibration, Top) else None,
+        outcomes=[f"{name}: {outcome}" for name, outcome in trained.outcomes.items()],
+        calibration=confidence.to_json(calibration),
+        ece=ece(rows[TEST]),
+        calibrated_ece=ece(calibration.apply(rows[TEST])) if isinstance(calibration, Top) else None,
+    )
 
 
 def predictions_of(run: Path, task: Task) -> dict[str, Predictions]:
