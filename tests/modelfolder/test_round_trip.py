@@ -75,6 +75,15 @@ def model(case: Case) -> Model:
     return load(case.out)
 
 
+def test_the_page_says_what_the_model_promises(case: Case, model: Model) -> None:
+    page = (case.out / "report.html").read_text()
+    assert "What does this model promise?" in page
+    assert "at least 50\N{NO-BREAK SPACE}% of the inputs are answered" in page
+    assert f"It rests on {model.threshold.n:,} held-out examples" in page
+    calibrated = "Calibrated by the method top" if model.calibration else "are not calibrated"
+    assert calibrated in page
+
+
 def test_a_model_learns_and_its_folder_holds_nothing_that_runs(case: Case) -> None:
     rows = read_lines(case.out / "run/measurements.jsonl")
     accuracy = {r["dataset"]: r["value"] for r in rows if r["metric"] == "accuracy"}

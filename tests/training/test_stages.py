@@ -267,3 +267,18 @@ def test_the_manifest_of_an_older_run_is_continued(tmp_path):
     path.write_text(json.dumps(older))
     run(SMALL, tmp_path)
     assert [entry["epoch"] for entry in json.loads(path.read_text())["resumed"]] == [1]
+
+
+def test_measuring_reads_each_file_of_predictions_once(tmp_path, monkeypatch):
+    opened: list[str] = []
+
+    def counted(path, *args, **more):
+        opened.append(str(path.relative_to(path.parents[-1])).partition("predictions/")[2])
+        return read(path, *args, **more)
+
+    monkeypatch.setattr("ova.training.stages.read", counted)
+    base = EXPERIMENTS["digits"].recipes[0]
+    folder = run(replace(base, epochs=1, steps=2), tmp_path)
+    written = [p.relative_to(folder / "predictions") for p in folder.rglob("*.parquet")]
+    assert sorted(opened) == sorted(map(str, written))
+    assert len(opened) > 5

@@ -1,21 +1,10 @@
 """The command `ova`: joins the commands, and turns every error into a sentence and an exit code."""
 
 import sys
-from collections.abc import Callable
+from importlib import import_module
 
 import typer
 
-from ova.cli.calibrate import calibrate
-from ova.cli.catalogue import catalogue
-from ova.cli.corrupt import corrupt
-from ova.cli.data import data
-from ova.cli.evaluate import SeveralFiles, evaluate
-from ova.cli.export import export
-from ova.cli.predict import predict
-from ova.cli.report import report
-from ova.cli.run import run
-from ova.cli.train import train
-from ova.cli.tune import tune
 from ova.errors import BadInput, without
 
 app = typer.Typer(
@@ -27,26 +16,30 @@ app = typer.Typer(
     rich_markup_mode="rich",
 )
 
-# In the order in which a newcomer meets them.
-COMMANDS: dict[str, Callable[..., None]] = {
-    "run": run,
-    "report": report,
-    "evaluate": evaluate,
-    "calibrate": calibrate,
-    "train": train,
-    "predict": predict,
-    "export": export,
-    "tune": tune,
-    "list": catalogue,
-    "data": data,
-    "corrupt": corrupt,
+# In the order in which a newcomer meets them: the command, and the file and function of that name.
+COMMANDS = {
+    "run": "run",
+    "report": "report",
+    "evaluate": "evaluate",
+    "calibrate": "calibrate",
+    "train": "train",
+    "predict": "predict",
+    "export": "export",
+    "tune": "tune",
+    "list": "catalogue",
+    "data": "data",
+    "corrupt": "corrupt",
 }
 
-# Commands that read their line in a way of their own.
-CLASSES = {"evaluate": SeveralFiles}
 
-for _name, _command in COMMANDS.items():
-    app.command(_name, cls=CLASSES.get(_name))(_command)
+def add(command: str, file: str) -> None:
+    """Make a file of this package a command; its `PARSER`, if it has one, reads the line."""
+    module = import_module(f"ova.cli.{file}")
+    app.command(command, cls=getattr(module, "PARSER", None))(getattr(module, file))
+
+
+for _command, _file in COMMANDS.items():
+    add(_command, _file)
 
 
 @app.callback(invoke_without_command=True)

@@ -26,6 +26,9 @@ class SeveralFiles(TyperCommand):
         return super().parse_args(ctx, spread(args))
 
 
+PARSER = SeveralFiles
+
+
 def spread(args: list[str]) -> list[str]:
     """Write `--ood a b` as `--ood a --ood b`.
 
