@@ -1,4 +1,4 @@
-"""A model folder's answers, in order and in chunks; a row that cannot be used is marked."""
+"""Predict with a model folder: answers in order and in chunks; a row that cannot be used is marked."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""How sure a model says it is: calibrated confidences, and the threshold on their scale."""
+"""The calibrated confidence of a model folder's answers, and the threshold on its scale."""
 
 import math
 from dataclasses import replace

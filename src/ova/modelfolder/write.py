@@ -1,4 +1,4 @@
-"""Answers on disk as CSV, JSON lines or Parquet, whole or absent, written as they come."""
+"""Answers written as CSV, JSON lines or Parquet, atomically, as they come."""
 
 import csv
 import json

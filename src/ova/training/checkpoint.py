@@ -1,4 +1,4 @@
-"""Training state on disk: tensors in safetensors, facts in its JSON header, nothing that can run."""
+"""Checkpoints: tensors in safetensors, facts in its JSON header, nothing that can run."""
 
 import json
 from collections.abc import Mapping

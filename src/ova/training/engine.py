@@ -1,4 +1,4 @@
-"""What a run runs on: Fabric's devices and processes, and the settings that make it repeatable."""
+"""Devices and processes (Lightning Fabric), and the settings that make a run repeatable."""
 
 import os
 from collections.abc import Iterable

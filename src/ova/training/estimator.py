@@ -1,4 +1,4 @@
-"""A one-vs-all classifier for tables, in the manners of scikit-learn."""
+"""A scikit-learn classifier for tables that can say "none of the above"."""
 
 import math
 import warnings

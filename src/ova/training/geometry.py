@@ -1,4 +1,4 @@
-"""What a network made of its space: the confidence landscape, and class centres among embeddings."""
+"""Pictures of what a network learned: confidence over the plane, class centres among embeddings."""
 
 import torch
 from torch import Tensor

@@ -1,4 +1,4 @@
-"""From a recipe to its update rule, and the learning rate at every step."""
+"""Optimisers, weight-decay groups and learning-rate schedules, as a recipe names them."""
 
 from collections.abc import Callable
 from math import cos, pi

@@ -1,4 +1,4 @@
-"""One run, plain and frozen: every number that decides its result, validated, hashed, as JSON."""
+"""A recipe: every setting that decides the result of a run, validated, hashed, kept as JSON."""
 
 import hashlib
 import json

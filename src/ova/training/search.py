@@ -1,4 +1,4 @@
-"""The paper's random search: what a trial tries follows from its number, Optuna keeps the books.
+"""Random search for hyper-parameters: what a trial tries follows from its number, Optuna keeps count.
 
 Bergstra and Bengio, Random search for hyper-parameter optimization, JMLR 2012. Several workers, on
 one machine or many, may share a storage; a trial whose worker died is taken up again by the next

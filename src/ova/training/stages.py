@@ -1,4 +1,4 @@
-"""A recipe carried out in stages, each leaving a file; a stage whose file is there is not run again."""
+"""Train, predict, measure: stages that each leave a file and are skipped when it is there."""
 
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator

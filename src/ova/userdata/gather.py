@@ -1,4 +1,4 @@
-"""From what the user named to a task and a recipe: read, checked, divided, prepared."""
+"""From the user's files and options to a task and a recipe: read, checked, split, prepared."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

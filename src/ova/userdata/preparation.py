@@ -1,4 +1,4 @@
-"""What the three kinds of data have in common: inputs become tensors by rules that are data."""
+"""Preprocessing of images, texts and tables: learned on the training rows, kept as plain values."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

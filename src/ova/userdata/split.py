@@ -1,4 +1,4 @@
-"""The user's rows divided: to train, to stop early, to promise, to report."""
+"""Held-out splits of the user's rows: training, validation for early stopping, calibration, test."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Texts: rows of word pieces, by a tokenizer that is a JSON file."""
+"""Texts: tokenised into rows of word-piece ids, by a tokenizer that is a JSON file."""
 
 import json
 from collections.abc import Mapping, Sequence
