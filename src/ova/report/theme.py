@@ -85,6 +85,38 @@ def share(name: str, title: str, **scale: Any) -> dict[str, Any]:
     return {"shorthand": name, "title": title, "scale": alt.Scale(**scale)}
 
 
+# Lines of tooltips that many charts have.
+FORMULATION = alt.Tooltip("label:N", title="formulation")
+SEED = alt.Tooltip("seed:N")
+
+
+def exact(name: str, title: str) -> alt.Tooltip:
+    """A number to four digits as a line of a tooltip."""
+    return alt.Tooltip(f"{name}:Q", title=title, format=".4f")
+
+
+SEEDS = [exact("low", "lowest seed"), exact("high", "highest seed")]
+
+
+def seed_line(chart: Chart, labels: Sequence[str], x: alt.X, y: alt.Y, **mark: Any) -> Chart:
+    """A line per label and seed, drawn in the order of x."""
+    return chart.mark_line(strokeWidth=1.6, **mark).encode(
+        x=x,
+        y=y,
+        detail="seed:N",
+        order=x.shorthand,
+        color=colour(labels),
+        strokeDash=dash(labels),
+        tooltip=[FORMULATION, SEED],
+    )
+
+
+def working_point(chart: Chart) -> Chart:
+    """Dots where the slider stands; the rows have a threshold."""
+    here = chart.transform_filter("abs(datum.threshold - threshold) < 1e-9")
+    return here.mark_point(filled=True, size=60, opacity=1, stroke="white", strokeWidth=1)
+
+
 LATER = alt.NamedData("rows")  # stands where `finish` puts the data
 
 

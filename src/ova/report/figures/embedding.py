@@ -6,8 +6,18 @@ import altair as alt
 
 from ova.files import Row
 from ova.report.figures.figure import Figure
-from ova.report.select import curves, unfold
-from ova.report.theme import LABEL_SHOWN, LATER, QUIET, Chart, children, finish, present, tiles
+from ova.report.select import first_curves, unfold
+from ova.report.theme import (
+    FORMULATION,
+    LABEL_SHOWN,
+    LATER,
+    QUIET,
+    Chart,
+    children,
+    finish,
+    present,
+    tiles,
+)
 from ova.training.run_folder import Run
 
 MOST = 400  # points per formulation
@@ -15,17 +25,14 @@ MOST = 400  # points per formulation
 
 def rows(runs: Sequence[Run]) -> list[Row]:
     """Points and centres of each label's first seed; of many points, every k-th."""
-    found: dict[str, list[Row]] = {}
-    for run in runs:
-        for curve in curves(run, "embedding"):
-            if run.label in found:
-                continue
-            every = [row | {"class": str(row["label"])} for row in unfold(curve["columns"])]
-            points = [row for row in every if row["kind"] == "point"]
-            kept = points[:: -(-len(points) // MOST) or 1]
-            kept += [row for row in every if row["kind"] == "centre"]
-            found[run.label] = [row | {"label": run.label, "seed": run.seed} for row in kept]
-    return [row for group in found.values() for row in group]
+    found: list[Row] = []
+    for run, columns in first_curves(runs, "embedding"):
+        every = [row | {"class": str(row["label"])} for row in unfold(columns)]
+        points = [row for row in every if row["kind"] == "point"]
+        kept = points[:: -(-len(points) // MOST) or 1]
+        kept += [row for row in every if row["kind"] == "centre"]
+        found += [row | {"label": run.label, "seed": run.seed} for row in kept]
+    return found
 
 
 def draw(rows: Sequence[Row], labels: Sequence[str]) -> Chart:
@@ -33,11 +40,7 @@ def draw(rows: Sequence[Row], labels: Sequence[str]) -> Chart:
     base = alt.Chart()
     x = alt.X("x:Q", title=None, scale=alt.Scale(zero=False))
     y = alt.Y("y:Q", title=None, scale=alt.Scale(zero=False))
-    tooltip = [
-        alt.Tooltip("label:N", title="formulation"),
-        alt.Tooltip("class:N"),
-        alt.Tooltip("kind:N"),
-    ]
+    tooltip = [FORMULATION, alt.Tooltip("class:N"), alt.Tooltip("kind:N")]
     paint = alt.Color("class:N", legend=None, scale=alt.Scale(scheme="tableau10"))
     dots = base.transform_filter("datum.kind == 'point'").mark_circle(size=10, opacity=0.5)
     dots = dots.encode(x=x, y=y, color=paint, tooltip=tooltip)

@@ -10,7 +10,7 @@ from ova.files import Row
 from ova.report.figures.figure import Figure
 from ova.report.figures.severity import NAMES, NEEDS
 from ova.report.select import shifts
-from ova.report.theme import LATER, SHOWN, Chart, children, finish, present
+from ova.report.theme import FORMULATION, LATER, SHOWN, Chart, children, exact, finish, present
 from ova.training.run_folder import Run
 
 SCHEME: dict[str, Any] = {"accuracy": "viridis", "ece": "magma"}
@@ -33,10 +33,10 @@ def draw(metric: str, rows: Sequence[Row], labels: Sequence[str]) -> Chart:
             x=alt.X("severity:O", title="severity", axis=alt.Axis(labelAngle=0, grid=False)),
             y=alt.Y("type:N", title=None, axis=alt.Axis(grid=False, labelLimit=120)),
             tooltip=[
-                alt.Tooltip("label:N", title="formulation"),
+                FORMULATION,
                 alt.Tooltip("type:N"),
                 alt.Tooltip("severity:O"),
-                alt.Tooltip("mean:Q", title=NAMES[metric], format=".4f"),
+                exact("mean", NAMES[metric]),
             ],
         )
     )

@@ -7,17 +7,8 @@ import altair as alt
 from ova.files import Row
 from ova.predictions.sets import SetName
 from ova.report.figures.figure import Figure
-from ova.report.select import points
-from ova.report.theme import (
-    OUTSIDE,
-    RIGHT,
-    SHOWN,
-    WRONG,
-    Chart,
-    finish,
-    present,
-    rule,
-)
+from ova.report.select import distinct, points
+from ova.report.theme import OUTSIDE, RIGHT, SHOWN, WRONG, Chart, finish, present, rule
 from ova.training.run_folder import Run
 
 SETS = {"right": RIGHT, "wrong": WRONG, "outside": OUTSIDE}
@@ -31,8 +22,8 @@ def rows(runs: Sequence[Run]) -> list[Row]:
 
 def draw(rows: Sequence[Row], labels: Sequence[str]) -> Chart:
     """One panel per label and OOD set; each set's bars sum to one."""
-    names = list(dict.fromkeys(row["dataset"] for row in rows))
-    places = [(label, name) for name in names for label in present(rows, labels)]
+    shown = present(rows, labels)
+    places = [(label, name) for name in distinct(rows, "dataset") for label in shown]
     charts = [panel(label, name) for label, name in places]
     chart = alt.concat(*charts, columns=4, spacing=24)
     panels = [{"label": label} for label, _ in places]

@@ -7,8 +7,17 @@ import altair as alt
 
 from ova.files import Row
 from ova.report.figures.figure import Figure
-from ova.report.select import curves
-from ova.report.theme import LABEL_SHOWN, LATER, Chart, children, finish, present, tiles
+from ova.report.select import first_curves
+from ova.report.theme import (
+    FORMULATION,
+    LABEL_SHOWN,
+    LATER,
+    Chart,
+    children,
+    finish,
+    present,
+    tiles,
+)
 from ova.training.run_folder import Run
 
 MOST = 100  # cells along a side
@@ -17,12 +26,11 @@ OVERLAP = 1.5  # cells overlap by a pixel or so, so that no seams shine through
 
 def rows(runs: Sequence[Run]) -> list[Row]:
     """The grid of each label's first seed, thinned to a picture of at most 100 x 100 cells."""
-    found: dict[str, list[Row]] = {}
-    for run in runs:
-        for curve in curves(run, "landscape"):
-            if run.label not in found:
-                found[run.label] = cells(curve["columns"], {"label": run.label, "seed": run.seed})
-    return [row for group in found.values() for row in group]
+    return [
+        cell
+        for run, columns in first_curves(runs, "landscape")
+        for cell in cells(columns, {"label": run.label, "seed": run.seed})
+    ]
 
 
 def cells(columns: dict[str, list[float]], head: Row) -> list[Row]:
@@ -58,7 +66,7 @@ def draw(rows: Sequence[Row], labels: Sequence[str]) -> Chart:
         .encode(
             color=alt.condition("datum.confidence >= threshold", SHADE, alt.value(alt.expr(GREY))),
             tooltip=[
-                alt.Tooltip("label:N", title="formulation"),
+                FORMULATION,
                 alt.Tooltip("x:Q"),
                 alt.Tooltip("y:Q"),
                 alt.Tooltip("confidence:Q", format=".3f"),

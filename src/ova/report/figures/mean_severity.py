@@ -7,8 +7,8 @@ import altair as alt
 from ova.files import Row
 from ova.report.figures.figure import Figure
 from ova.report.figures.severity import AXIS, NAMES, NEEDS
-from ova.report.select import over_types, shifts
-from ova.report.theme import SHOWN, Chart, colour, dash, finish
+from ova.report.select import distinct, over_types, shifts
+from ova.report.theme import FORMULATION, SEEDS, SHOWN, Chart, colour, dash, exact, finish
 from ova.training.run_folder import Run
 
 
@@ -19,8 +19,7 @@ def rows(runs: Sequence[Run]) -> list[Row]:
 
 def draw(rows: Sequence[Row], labels: Sequence[str]) -> Chart:
     """Lines of means over seeds, with the range of the seeds as a whisker."""
-    metrics = [m for m in NAMES if any(row["metric"] == m for row in rows)]
-    charts = [panel(m, f"mean {NAMES[m]}", labels) for m in metrics]
+    charts = [panel(m, f"mean {NAMES[m]}", labels) for m in distinct(rows, "metric")]
     chart = alt.concat(*charts, columns=2, spacing=30)
     return finish(chart, rows, cell=340, extra=64)
 
@@ -40,13 +39,7 @@ def panel(metric: str, title: str, labels: Sequence[str]) -> Chart:
         )
     )
     y = alt.Y("mean:Q", title=title, scale=alt.Scale(zero=metric != "accuracy"))
-    tooltip = [
-        alt.Tooltip("label:N", title="formulation"),
-        alt.Tooltip("severity:O"),
-        alt.Tooltip("mean:Q", title=title, format=".4f"),
-        alt.Tooltip("low:Q", title="lowest seed", format=".4f"),
-        alt.Tooltip("high:Q", title="highest seed", format=".4f"),
-    ]
+    tooltip = [FORMULATION, alt.Tooltip("severity:O"), exact("mean", title), *SEEDS]
     line = base.mark_line().encode(y=y, strokeDash=dash(labels))
     dots = base.mark_point(filled=True, size=45, opacity=1).encode(y=y, tooltip=tooltip)
     whiskers = base.mark_rule().encode(y=alt.Y("low:Q", title=title), y2="high:Q")

@@ -6,7 +6,7 @@ import altair as alt
 
 from ova.files import Row
 from ova.report.figures.figure import Figure
-from ova.report.theme import LABEL_SHOWN, LATER, Chart, colour, finish
+from ova.report.theme import FORMULATION, LABEL_SHOWN, LATER, Chart, colour, finish
 from ova.training.run_folder import Run
 
 ABOUT = ("experiment", "formulation", "trial", "state", "value")
@@ -45,7 +45,7 @@ def draw(rows: Sequence[Row], labels: Sequence[str]) -> Chart:
         y=alt.Y("value:Q", title="validation loss", scale=alt.Scale(zero=False)),
         color=colour(labels),
         tooltip=[
-            alt.Tooltip("label:N", title="formulation"),
+            FORMULATION,
             alt.Tooltip("trial:Q"),
             alt.Tooltip("value:Q", title="validation loss", format=".5f"),
             alt.Tooltip("settings:N"),

@@ -6,7 +6,7 @@ import altair as alt
 
 from ova.files import Row
 from ova.report.figures.figure import Figure
-from ova.report.select import shifts
+from ova.report.select import distinct, shifts
 from ova.report.theme import QUIET, SHOWN, Chart, colour, finish, present
 from ova.training.run_folder import Run
 
@@ -22,8 +22,8 @@ def rows(runs: Sequence[Run]) -> list[Row]:
 
 def draw(rows: Sequence[Row], labels: Sequence[str]) -> Chart:
     """Boxes side by side: median, quartiles and extremes over the types of shift and seeds."""
-    metrics = [m for m in NAMES if any(row["metric"] == m for row in rows)]
-    charts = [panel(m, labels, present(rows, labels)) for m in metrics]
+    shown = present(rows, labels)
+    charts = [panel(m, labels, shown) for m in distinct(rows, "metric")]
     chart = alt.concat(*charts, columns=2, spacing=30)
     return finish(chart, rows, cell=340, extra=64)
 

@@ -7,8 +7,19 @@ import altair as alt
 
 from ova.files import Row
 from ova.report.figures.figure import Figure
-from ova.report.select import unfold
-from ova.report.theme import SHOWN, Chart, colour, dash, finish, rule
+from ova.report.select import distinct, unfold
+from ova.report.theme import (
+    FORMULATION,
+    SEEDS,
+    SHOWN,
+    Chart,
+    colour,
+    dash,
+    exact,
+    finish,
+    rule,
+    working_point,
+)
 from ova.report.thresholds import table
 from ova.training.run_folder import Run
 
@@ -32,8 +43,7 @@ def sets(run: Row) -> dict[str, dict[str, list[Any]]]:
 
 def draw(rows: Sequence[Row], labels: Sequence[str]) -> Chart:
     """One column per set: the test set alone, and mixed with each OOD set, whose answers are wrong."""
-    sets = list(dict.fromkeys(row["dataset"] for row in rows))
-    charts = [column(labels, name, lowest(rows, name)) for name in sets]
+    charts = [column(labels, name, lowest(rows, name)) for name in distinct(rows, "dataset")]
     chart = alt.concat(*charts, columns=3, spacing=26)
     return finish(chart, rows, linked=True, cell=250, extra=68, columns=3)
 
@@ -78,17 +88,8 @@ def panel(name: str, labels: Sequence[str], y: tuple[str, str], low: float) -> C
     line = base.mark_line().encode(
         y=alt.Y("mean:Q", title=y[1], scale=scale), strokeDash=dash(labels)
     )
-    dots = base.transform_filter("abs(datum.threshold - threshold) < 1e-9")
-    dots = dots.mark_point(filled=True, size=60, opacity=1, stroke="white", strokeWidth=1).encode(
-        y=alt.Y("mean:Q", title=y[1], scale=scale),
-        tooltip=[
-            alt.Tooltip("label:N", title="formulation"),
-            alt.Tooltip("threshold:Q"),
-            alt.Tooltip("mean:Q", title=y[1], format=".4f"),
-            alt.Tooltip("low:Q", title="lowest seed", format=".4f"),
-            alt.Tooltip("high:Q", title="highest seed", format=".4f"),
-        ],
-    )
+    tooltip = [FORMULATION, alt.Tooltip("threshold:Q"), exact("mean", y[1]), *SEEDS]
+    dots = working_point(base).encode(y=alt.Y("mean:Q", title=y[1], scale=scale), tooltip=tooltip)
     return alt.layer(band, line, rule(), dots).properties(width=250)
 
 

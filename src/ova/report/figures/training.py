@@ -6,7 +6,8 @@ import altair as alt
 
 from ova.files import Row
 from ova.report.figures.figure import Figure
-from ova.report.theme import SHOWN, Chart, colour, finish
+from ova.report.select import distinct
+from ova.report.theme import FORMULATION, SHOWN, Chart, colour, finish
 from ova.training.run_folder import Run
 
 SETS = {"training": "", "validation": "validation_"}
@@ -16,14 +17,8 @@ MOST = 200  # epochs drawn; of longer runs every k-th, and the last
 def rows(runs: Sequence[Run]) -> list[Row]:
     """Loss and accuracy of each epoch and set."""
     return [
-        {
-            "label": run.label,
-            "seed": run.seed,
-            "epoch": entry["epoch"],
-            "set": name,
-            "metric": metric,
-        }
-        | {"value": entry[prefix + metric]}
+        {"label": run.label, "seed": run.seed, "epoch": entry["epoch"]}
+        | {"set": name, "metric": metric, "value": entry[prefix + metric]}
         for run in runs
         for entry in thinned(run.log)
         for name, prefix in SETS.items()
@@ -40,8 +35,7 @@ def thinned(log: Sequence[Row]) -> list[Row]:
 
 def draw(rows: Sequence[Row], labels: Sequence[str]) -> Chart:
     """Means over seeds; whole lines are validation, dotted ones training."""
-    metrics = list(dict.fromkeys(row["metric"] for row in rows))
-    charts = [panel(m, labels) for m in metrics]
+    charts = [panel(m, labels) for m in distinct(rows, "metric")]
     chart = alt.concat(*charts, columns=2, spacing=30)
     return finish(chart, rows, cell=340, extra=64)
 
@@ -61,10 +55,7 @@ def panel(metric: str, labels: Sequence[str]) -> Chart:
         y=alt.Y("mean:Q", title=metric, scale=alt.Scale(zero=False)),
         color=colour(labels),
         strokeDash=alt.StrokeDash("set:N", scale=dotted, title=None),
-        tooltip=[
-            alt.Tooltip("label:N", title="formulation"),
-            alt.Tooltip("set:N"),
-        ],
+        tooltip=[FORMULATION, alt.Tooltip("set:N")],
     ).properties(width=400, height=220)
 
 
