@@ -79,10 +79,9 @@ def dash(labels: Sequence[str]) -> alt.StrokeDash:
     return alt.StrokeDash("label:N", scale=scale, title=None)
 
 
-def share(name: str, title: str, **scale: Any) -> dict[str, Any]:
+def share(name: str, title: str) -> dict[str, Any]:
     """Axis and scale of a quantity between 0 and 1."""
-    scale = {"domain": [0, 1], **scale}
-    return {"shorthand": name, "title": title, "scale": alt.Scale(**scale)}
+    return {"shorthand": name, "title": title, "scale": alt.Scale(domain=[0, 1])}
 
 
 # Lines of tooltips that many charts have.

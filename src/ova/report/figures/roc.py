@@ -6,22 +6,10 @@ import altair as alt
 
 from ova.files import Row
 from ova.predictions.sets import SetName
+from ova.report import theme
 from ova.report.figures.figure import Figure
 from ova.report.select import distinct, points
-from ova.report.theme import (
-    FORMULATION,
-    QUIET,
-    SEED,
-    SHOWN,
-    Chart,
-    colour,
-    exact,
-    finish,
-    seed_line,
-    share,
-    working_point,
-)
-from ova.report.theme import values as data
+from ova.report.theme import Chart
 from ova.report.thresholds import table
 from ova.training.run_folder import Run
 
@@ -51,22 +39,24 @@ def draw(rows: Sequence[Row], labels: Sequence[str]) -> Chart:
     """One panel per OOD set; a known input is the positive class."""
     charts = [panel(labels, name) for name in distinct(rows, "dataset")]
     chart = alt.concat(*charts, columns=3, spacing=30)
-    return finish(chart, rows, linked=True, cell=250, extra=62, columns=3, limit=360)
+    return theme.finish(chart, rows, linked=True, cell=250, extra=62, columns=3, limit=360)
 
 
 def panel(labels: Sequence[str], name: str) -> Chart:
     """The curves of every seed, chance as a diagonal, and a dot where the slider stands."""
-    x, y = alt.X(**share("fpr:Q", X)), alt.Y(**share("tpr:Q", Y))
-    mine = alt.Chart().transform_filter(SHOWN).transform_filter(alt.datum.dataset == name)
-    curve = seed_line(mine.transform_filter("!isValid(datum.threshold)"), labels, x, y)
-    chance = alt.Chart(data([{"a": 0}, {"a": 1}])).mark_line(color=QUIET, strokeWidth=1)
-    chance = chance.encode(x=alt.X(**share("a:Q", X)), y=alt.Y(**share("a:Q", Y)))
-    known = [exact("fpr", "unknown let through"), exact("tpr", "known answered")]
-    at = working_point(mine.transform_filter("isValid(datum.threshold)")).encode(
+    x, y = alt.X(**theme.share("fpr:Q", X)), alt.Y(**theme.share("tpr:Q", Y))
+    mine = alt.Chart().transform_filter(theme.SHOWN).transform_filter(alt.datum.dataset == name)
+    curve = theme.seed_line(mine.transform_filter("!isValid(datum.threshold)"), labels, x, y)
+    chance = alt.Chart(theme.values([{"a": 0}, {"a": 1}])).mark_line(
+        color=theme.QUIET, strokeWidth=1
+    )
+    chance = chance.encode(x=alt.X(**theme.share("a:Q", X)), y=alt.Y(**theme.share("a:Q", Y)))
+    known = [theme.exact("fpr", "unknown let through"), theme.exact("tpr", "known answered")]
+    at = theme.working_point(mine.transform_filter("isValid(datum.threshold)")).encode(
         x=x,
         y=y,
-        color=colour(labels),
-        tooltip=[FORMULATION, SEED, alt.Tooltip("threshold:Q"), *known],
+        color=theme.colour(labels),
+        tooltip=[theme.FORMULATION, theme.SEED, alt.Tooltip("threshold:Q"), *known],
     )
     chart = alt.layer(chance, curve, at).properties(width=250, height=250)
     return chart.properties(title=SetName(name).short)

@@ -6,20 +6,10 @@ from typing import Any
 import altair as alt
 
 from ova.files import Row
+from ova.report import theme
 from ova.report.figures.figure import Figure
 from ova.report.select import distinct, unfold
-from ova.report.theme import (
-    FORMULATION,
-    SEEDS,
-    SHOWN,
-    Chart,
-    colour,
-    dash,
-    exact,
-    finish,
-    rule,
-    working_point,
-)
+from ova.report.theme import Chart
 from ova.report.thresholds import table
 from ova.training.run_folder import Run
 
@@ -45,7 +35,7 @@ def draw(rows: Sequence[Row], labels: Sequence[str]) -> Chart:
     """One column per set: the test set alone, and mixed with each OOD set, whose answers are wrong."""
     charts = [column(labels, name, lowest(rows, name)) for name in distinct(rows, "dataset")]
     chart = alt.concat(*charts, columns=3, spacing=26)
-    return finish(chart, rows, linked=True, cell=250, extra=68, columns=3)
+    return theme.finish(chart, rows, linked=True, cell=250, extra=68, columns=3)
 
 
 def lowest(rows: Sequence[Row], name: str) -> float:
@@ -67,7 +57,7 @@ def panel(name: str, labels: Sequence[str], y: tuple[str, str], low: float) -> C
     """Mean over seeds as a line, the range of seeds as a band, the slider as a rule with dots."""
     base = (
         alt.Chart()
-        .transform_filter(SHOWN)
+        .transform_filter(theme.SHOWN)
         .transform_filter(alt.datum.dataset == name)
         .transform_filter(f"isValid(datum.{y[0]})")
         .transform_aggregate(
@@ -78,7 +68,7 @@ def panel(name: str, labels: Sequence[str], y: tuple[str, str], low: float) -> C
         )
         .encode(
             x=alt.X("threshold:Q", title="confidence threshold", scale=alt.Scale(domain=[0, 1])),
-            color=colour(labels),
+            color=theme.colour(labels),
         )
     )
     scale = alt.Scale(domain=[low, 1], nice=True)
@@ -86,11 +76,18 @@ def panel(name: str, labels: Sequence[str], y: tuple[str, str], low: float) -> C
         y=alt.Y("low:Q", title=y[1], scale=scale), y2="high:Q"
     )
     line = base.mark_line().encode(
-        y=alt.Y("mean:Q", title=y[1], scale=scale), strokeDash=dash(labels)
+        y=alt.Y("mean:Q", title=y[1], scale=scale), strokeDash=theme.dash(labels)
     )
-    tooltip = [FORMULATION, alt.Tooltip("threshold:Q"), exact("mean", y[1]), *SEEDS]
-    dots = working_point(base).encode(y=alt.Y("mean:Q", title=y[1], scale=scale), tooltip=tooltip)
-    return alt.layer(band, line, rule(), dots).properties(width=250)
+    tooltip = [
+        theme.FORMULATION,
+        alt.Tooltip("threshold:Q"),
+        theme.exact("mean", y[1]),
+        *theme.SEEDS,
+    ]
+    dots = theme.working_point(base).encode(
+        y=alt.Y("mean:Q", title=y[1], scale=scale), tooltip=tooltip
+    )
+    return alt.layer(band, line, theme.rule(), dots).properties(width=250)
 
 
 FIGURE = Figure(
