@@ -9,14 +9,10 @@ from ova.report.runs import where
 from ova.report.thinning import thinned
 from ova.training.run_folder import Run
 
-# Of several variants of a metric, the one the paper means.
-VARIANT: dict[str, Row] = {
-    "ece": {"bins": 15, "rule": "equal-width"},
-    "auroc": {"score": "max_p"},
-    "aupr_outside": {"score": "max_p"},
-    "aupr_inside": {"score": "max_p"},
-    "fpr95": {"score": "max_p"},
-}
+# Of several variants of a metric or a curve, the one the paper means.
+SCORE = {"score": "max_p"}
+VARIANT: dict[str, Row] = {"ece": {"bins": 15, "rule": "equal-width"}}
+VARIANT |= dict.fromkeys(("auroc", "aupr_outside", "aupr_inside", "fpr95"), SCORE)
 RAW = ("none", "raw", None)  # what a row without calibration after training says
 
 
@@ -104,7 +100,7 @@ def curves(run: Run, name: str) -> Iterator[Row]:
     """The run's curves of a name, before any calibration, in the paper's variant."""
     for curve in run.curves:
         raw = curve.get("calibration") in RAW
-        if curve["curve"] == name and raw and curve.get("score", "max_p") == "max_p":
+        if curve["curve"] == name and raw and where(curve, **SCORE):
             yield curve
 
 

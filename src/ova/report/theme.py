@@ -84,7 +84,24 @@ def share(name: str, title: str) -> dict[str, Any]:
     return {"shorthand": name, "title": title, "scale": alt.Scale(domain=[0, 1])}
 
 
+def diagonal() -> Chart:
+    """A line from corner to corner, for the chart to place: of honest confidence, or of chance."""
+    return alt.Chart(values([{"a": 0}, {"a": 1}])).mark_line(color=QUIET, strokeWidth=1)
+
+
+# The axis of charts whose bars are bins of the confidence.
+CONFIDENCE = alt.X(
+    "lower:Q",
+    bin="binned",
+    title="confidence",
+    axis=alt.Axis(grid=True),
+    scale=alt.Scale(domain=[0, 1]),
+)
 # Lines of tooltips that many charts have.
+BIN = [
+    alt.Tooltip("lower:Q", title="confidence from", format=".3f"),
+    alt.Tooltip("upper:Q", title="to", format=".3f"),
+]
 FORMULATION = alt.Tooltip("label:N", title="formulation")
 SEED = alt.Tooltip("seed:N")
 

@@ -5,19 +5,9 @@ from collections.abc import Sequence
 import altair as alt
 
 from ova.files import Row
+from ova.report import theme
 from ova.report.figures.figure import Figure
 from ova.report.select import first_curves, unfold
-from ova.report.theme import (
-    FORMULATION,
-    LABEL_SHOWN,
-    LATER,
-    QUIET,
-    Chart,
-    children,
-    finish,
-    present,
-    tiles,
-)
 from ova.training.run_folder import Run
 
 MOST = 400  # points per formulation
@@ -35,30 +25,32 @@ def rows(runs: Sequence[Run]) -> list[Row]:
     return found
 
 
-def draw(rows: Sequence[Row], labels: Sequence[str]) -> Chart:
+def draw(rows: Sequence[Row], labels: Sequence[str]) -> theme.Chart:
     """One map per label: dots are examples in the colour of their class, diamonds are centres."""
     base = alt.Chart()
     x = alt.X("x:Q", title=None, scale=alt.Scale(zero=False))
     y = alt.Y("y:Q", title=None, scale=alt.Scale(zero=False))
-    tooltip = [FORMULATION, alt.Tooltip("class:N"), alt.Tooltip("kind:N")]
+    tooltip = [theme.FORMULATION, alt.Tooltip("class:N"), alt.Tooltip("kind:N")]
     paint = alt.Color("class:N", legend=None, scale=alt.Scale(scheme="tableau10"))
     dots = base.transform_filter("datum.kind == 'point'").mark_circle(size=10, opacity=0.5)
     dots = dots.encode(x=x, y=y, color=paint, tooltip=tooltip)
     centres = base.transform_filter("datum.kind == 'centre'")
     centres = centres.mark_point(
-        shape="diamond", size=70, filled=True, stroke=QUIET, strokeWidth=1.5
+        shape="diamond", size=70, filled=True, stroke=theme.QUIET, strokeWidth=1.5
     )
     centres = centres.encode(x=x, y=y, color=paint, tooltip=tooltip, opacity=alt.value(1))
-    shown = present(rows, labels)
-    columns, side = tiles(len(shown))
+    shown = theme.present(rows, labels)
+    columns, side = theme.tiles(len(shown))
     chart = (
-        alt.layer(dots, centres, data=LATER)
+        alt.layer(dots, centres, data=theme.LATER)
         .properties(width=side, height=side)
         .facet(alt.Facet("label:N", title=None, sort=shown), columns=columns)
         .resolve_scale(x="independent", y="independent")
-        .transform_filter(LABEL_SHOWN)
+        .transform_filter(theme.LABEL_SHOWN)
     )
-    return finish(chart, rows, cell=180, extra=46, square=True, children=children(rows, labels))
+    return theme.finish(
+        chart, rows, cell=180, extra=46, square=True, children=theme.children(rows, labels)
+    )
 
 
 FIGURE = Figure(

@@ -9,7 +9,6 @@ from ova.predictions.sets import SetName
 from ova.report import theme
 from ova.report.figures.figure import Figure
 from ova.report.select import distinct, points
-from ova.report.theme import Chart
 from ova.report.thresholds import table
 from ova.training.run_folder import Run
 
@@ -35,22 +34,21 @@ def working_points(runs: Sequence[Run]) -> list[Row]:
     ]
 
 
-def draw(rows: Sequence[Row], labels: Sequence[str]) -> Chart:
+def draw(rows: Sequence[Row], labels: Sequence[str]) -> theme.Chart:
     """One panel per OOD set; a known input is the positive class."""
     charts = [panel(labels, name) for name in distinct(rows, "dataset")]
     chart = alt.concat(*charts, columns=3, spacing=30)
     return theme.finish(chart, rows, linked=True, cell=250, extra=62, columns=3, limit=360)
 
 
-def panel(labels: Sequence[str], name: str) -> Chart:
+def panel(labels: Sequence[str], name: str) -> theme.Chart:
     """The curves of every seed, chance as a diagonal, and a dot where the slider stands."""
     x, y = alt.X(**theme.share("fpr:Q", X)), alt.Y(**theme.share("tpr:Q", Y))
     mine = alt.Chart().transform_filter(theme.SHOWN).transform_filter(alt.datum.dataset == name)
     curve = theme.seed_line(mine.transform_filter("!isValid(datum.threshold)"), labels, x, y)
-    chance = alt.Chart(theme.values([{"a": 0}, {"a": 1}])).mark_line(
-        color=theme.QUIET, strokeWidth=1
+    chance = theme.diagonal().encode(
+        x=alt.X(**theme.share("a:Q", X)), y=alt.Y(**theme.share("a:Q", Y))
     )
-    chance = chance.encode(x=alt.X(**theme.share("a:Q", X)), y=alt.Y(**theme.share("a:Q", Y)))
     known = [theme.exact("fpr", "unknown let through"), theme.exact("tpr", "known answered")]
     at = theme.working_point(mine.transform_filter("isValid(datum.threshold)")).encode(
         x=x,

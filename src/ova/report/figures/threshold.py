@@ -9,7 +9,6 @@ from ova.files import Row
 from ova.report import theme
 from ova.report.figures.figure import Figure
 from ova.report.select import distinct, unfold
-from ova.report.theme import Chart
 from ova.report.thresholds import table
 from ova.training.run_folder import Run
 
@@ -31,7 +30,7 @@ def sets(run: Row) -> dict[str, dict[str, list[Any]]]:
     return {"test": alone} | {f"test + {name}": mix for name, mix in run["mixed"].items()}
 
 
-def draw(rows: Sequence[Row], labels: Sequence[str]) -> Chart:
+def draw(rows: Sequence[Row], labels: Sequence[str]) -> theme.Chart:
     """One column per set: the test set alone, and mixed with each OOD set, whose answers are wrong."""
     charts = [column(labels, name, lowest(rows, name)) for name in distinct(rows, "dataset")]
     chart = alt.concat(*charts, columns=3, spacing=26)
@@ -46,14 +45,14 @@ def lowest(rows: Sequence[Row], name: str) -> float:
     return float(min([0.9, *known]))
 
 
-def column(labels: Sequence[str], name: str, low: float) -> Chart:
+def column(labels: Sequence[str], name: str, low: float) -> theme.Chart:
     """Accuracy above, share kept below, for one set."""
     top = panel(name, labels, ("accuracy", "accuracy of the answered"), low).properties(height=220)
     below = panel(name, labels, ("answered", "share answered"), 0).properties(height=110)
     return alt.vconcat(top, below, spacing=10, title=name)
 
 
-def panel(name: str, labels: Sequence[str], y: tuple[str, str], low: float) -> Chart:
+def panel(name: str, labels: Sequence[str], y: tuple[str, str], low: float) -> theme.Chart:
     """Mean over seeds as a line, the range of seeds as a band, the slider as a rule with dots."""
     base = (
         alt.Chart()

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import altair as alt
 
 from ova.files import Row
+from ova.report import theme
 from ova.report.figures.figure import Figure
 from ova.report.select import distinct
-from ova.report.theme import FORMULATION, SHOWN, Chart, colour, finish
 from ova.training.run_folder import Run
 
 SETS = {"training": "", "validation": "validation_"}
@@ -33,19 +33,19 @@ def thinned(log: Sequence[Row]) -> list[Row]:
     return [entry for i, entry in enumerate(log) if i % step == 0 or i == len(log) - 1]
 
 
-def draw(rows: Sequence[Row], labels: Sequence[str]) -> Chart:
+def draw(rows: Sequence[Row], labels: Sequence[str]) -> theme.Chart:
     """Means over seeds; whole lines are validation, dotted ones training."""
     charts = [panel(m, labels) for m in distinct(rows, "metric")]
     chart = alt.concat(*charts, columns=2, spacing=30)
-    return finish(chart, rows, cell=340, extra=64)
+    return theme.finish(chart, rows, cell=340, extra=64)
 
 
-def panel(metric: str, labels: Sequence[str]) -> Chart:
+def panel(metric: str, labels: Sequence[str]) -> theme.Chart:
     """The lines of one metric."""
     dotted = alt.Scale(domain=list(SETS), range=[[2, 3], [1, 0]])
     line = (
         alt.Chart()
-        .transform_filter(SHOWN)
+        .transform_filter(theme.SHOWN)
         .transform_filter(alt.datum.metric == metric)
         .transform_aggregate(mean="mean(value)", groupby=["label", "set", "epoch"])
         .mark_line(strokeWidth=1.6)
@@ -53,9 +53,9 @@ def panel(metric: str, labels: Sequence[str]) -> Chart:
     return line.encode(
         x=alt.X("epoch:Q", title="epoch", axis=alt.Axis(tickMinStep=1)),
         y=alt.Y("mean:Q", title=metric, scale=alt.Scale(zero=False)),
-        color=colour(labels),
+        color=theme.colour(labels),
         strokeDash=alt.StrokeDash("set:N", scale=dotted, title=None),
-        tooltip=[FORMULATION, alt.Tooltip("set:N")],
+        tooltip=[theme.FORMULATION, alt.Tooltip("set:N")],
     ).properties(width=400, height=220)
 
 
