@@ -9,8 +9,10 @@ import pytest
 
 import find_chromium
 import made_runs
+from ova.posthoc.threshold import Promise, Threshold
 from ova.report import runs
-from ova.report.page import write_report
+from ova.report.model import ModelFacts
+from ova.report.page import write_page, write_report
 from ova.report.thresholds import table
 
 pytestmark = pytest.mark.browser
@@ -237,6 +239,29 @@ def test_a_name_that_is_a_script_does_not_run(browser, tmp_path):
     assert opened.page.text_content("h2") == evil
     assert opened.said == []
     assert opened.asked == [opened.url]
+    opened.context.close()
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_page_of_a_model_begins_with_its_promise_and_its_threshold(browser, made, size):
+    mine = [run for run in runs.read([made]) if (run.label, run.seed) == ("ova", 0)][:1]
+    threshold = Threshold(0.8125, Promise(accuracy=0.95), n=400, answered=0.8, accuracy=0.97)
+    calibration = {"method": "top", "n": 400, "a": 1.2, "b": -0.3}
+    facts = ModelFacts(threshold=threshold, calibrated=0.75, calibration=calibration, ece=0.04)
+    write_page(mine, made / "model.html", model=facts)
+    opened = Opened(browser, made / "model.html", size)
+    page = opened.page
+    assert "at least 95\N{NO-BREAK SPACE}% of its answers are right" in page.inner_text("#model")
+    assert (
+        page.locator("#model").bounding_box()["y"] < page.locator("h2").nth(1).bounding_box()["y"]
+    )
+    assert float(page.text_content("#threshold-value")) == 0.81
+    at = made_runs.GRID.index(0.81)
+    assert same(opened.live(mine[0].experiment), expected(table(mine), at, {0}))
+    assert page.evaluate("document.documentElement.scrollWidth") <= SIZES[size][0]
+    assert opened.said == []
+    ARTEFACTS.mkdir(exist_ok=True)
+    page.screenshot(path=ARTEFACTS / f"model-{size}.png")
     opened.context.close()
 
 

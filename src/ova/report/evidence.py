@@ -1,6 +1,7 @@
 """The evidence: OOD numbers, every measurement, and the manifest that each number goes back to."""
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -102,20 +103,13 @@ def manifests(runs: Sequence[Run]) -> Markup:
     )
 
 
-SHARED = {
-    "ova": "Version of ova",
-    "versions": "Versions",
-    "host": "Host",
-    "data": "SHA-256 of the data",
-}
+SHARED = {"ova": "Version of ova", "versions": "Versions", "host": "Host"}
+SHARED |= {"data": "SHA-256 of the data"}
 
 
 def shared(runs: Sequence[Run], key: str, title: str) -> Markup:
     """The distinct values of a part of the manifests, and how many runs have each."""
-    found: dict[str, int] = {}
-    for run in runs:
-        text = pretty(run.manifest.get(key, "not recorded"))
-        found[text] = found.get(text, 0) + 1
+    found = Counter(pretty(run.manifest.get(key, "not recorded")) for run in runs)
     blocks = [
         el("pre", text if len(found) == 1 else f"{n} runs: {text}") for text, n in found.items()
     ]
@@ -133,10 +127,10 @@ def resumed(entries: Any) -> str:
     """When an interrupted run was taken up again: after which epochs, in which later stages."""
     if not isinstance(entries, list):
         return "not recorded"
-    known = [entry for entry in entries if isinstance(entry, dict)]
     told = (
         f"after epoch {entry['epoch']}" if "epoch" in entry else f"in {entry.get('stage')}"
-        for entry in known
+        for entry in entries
+        if isinstance(entry, dict)
     )
     return ", ".join(told) or "never"
 

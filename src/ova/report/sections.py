@@ -1,12 +1,12 @@
 """The body of the page: for each experiment a summary, sections of figures, tables and the evidence."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from ova.files import Row
 from ova.report import comparison, evidence, paper, summary, thresholds
-from ova.report.figures import FIGURES, Figure
+from ova.report.figures import FIGURES
 from ova.report.markup import Markup, el, join
 from ova.report.runs import labels
 from ova.report.threshold_tables import live_table, wishes
@@ -52,28 +52,20 @@ def experiment(page: Page, name: str, runs: Sequence[Run], old: Sequence[Run] | 
     """Everything about one experiment."""
     at = len(page.live)
     live = page.live[name] = thresholds.table(runs)
-    parts: list[Any] = [el("h2", name), facts(name, runs), contents(at, runs), first(runs)]
+    bodies = {key: body for key in SECTIONS if (body := section(page, name, key, runs))}
+    tables = {
+        "threshold": [live_table(name, live, runs, page.start), wishes(live, runs)],
+        "unknown": [evidence.ood_table(runs)],
+    }
+    parts: list[Any] = [el("h2", name), facts(name, runs), contents(at, bodies), first(runs)]
     parts += [summary.cards(runs), summary.overview(runs)]
     if old is not None:
         parts += [el("h3", "Against the baseline"), comparison.against(runs, old)]
-    for key, about in SECTIONS.items():
-        found = section(page, name, key, runs)
-        if found is None:
-            continue
-        parts += [
-            el("h3", about.title, id=f"{key}-{at}"),
-            el("p", about.text) if about.text else None,
-        ]
-        if key == "threshold":
-            parts += [
-                live_table(name, live, runs, page.start),
-                wishes(live, runs),
-            ]
-        if key == "unknown":
-            parts.append(evidence.ood_table(runs))
-        parts.append(found)
-    printed = paper.printed_for(name)
-    if printed:
+    for key, body in bodies.items():
+        about = SECTIONS[key]
+        text = el("p", about.text) if about.text else None
+        parts += [el("h3", about.title, id=f"{key}-{at}"), text, tables.get(key), body]
+    if printed := paper.printed_for(name):
         parts += [el("h3", "Beside the paper"), el("p", note(name)), paper.beside(printed, runs)]
     parts += [el("h3", "Evidence", id=f"evidence-{at}"), evidence.everything(runs)]
     return el("section", parts, class_="experiment", id=f"experiment-{at}")
@@ -93,23 +85,11 @@ def facts(name: str, runs: Sequence[Run]) -> Markup:
     return el("p", " · ".join(said), class_="facts")
 
 
-def contents(at: int, runs: Sequence[Run]) -> Markup:
+def contents(at: int, keys: Iterable[str]) -> Markup:
     """Links to the sections of one experiment."""
-    there = {
-        key: about.title
-        for key, about in SECTIONS.items()
-        if not about.optional or any(figure.rows(runs) for figure in figures(key).values())
-    }
-    links = [
-        el("li", el("a", title, href=f"#{key}-{at}"))
-        for key, title in (there | {"evidence": "Evidence"}).items()
-    ]
+    titles = {key: SECTIONS[key].title for key in keys} | {"evidence": "Evidence"}
+    links = [el("li", el("a", title, href=f"#{key}-{at}")) for key, title in titles.items()]
     return el("nav", el("ul", links, class_="toc"), aria_label="Sections")
-
-
-def figures(key: str) -> dict[str, Figure]:
-    """The figures of a section, in order."""
-    return {name: figure for name, figure in FIGURES.items() if figure.section == key}
 
 
 def first(runs: Sequence[Run]) -> Markup | None:
@@ -127,7 +107,7 @@ def section(page: Page, experiment: str, key: str, runs: Sequence[Run]) -> Marku
 
     An optional section has no such word, and is None without a figure.
     """
-    rows = {name: figure.rows(runs) for name, figure in figures(key).items()}
+    rows = {name: f.rows(runs) for name, f in FIGURES.items() if f.section == key}
     drawn = [drawing(page, experiment, name, found, runs) for name, found in rows.items() if found]
     if SECTIONS[key].optional:
         return join(drawn) if drawn else None

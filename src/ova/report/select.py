@@ -6,16 +6,13 @@ from typing import Any
 from ova.files import Row
 from ova.predictions.sets import SetName
 from ova.report.runs import where
+from ova.report.thinning import thinned
 from ova.training.run_folder import Run
 
-# Of several variants of a metric, the one the paper means.
-VARIANT: dict[str, Row] = {
-    "ece": {"bins": 15, "rule": "equal-width"},
-    "auroc": {"score": "max_p"},
-    "aupr_outside": {"score": "max_p"},
-    "aupr_inside": {"score": "max_p"},
-    "fpr95": {"score": "max_p"},
-}
+# Of several variants of a metric or a curve, the one the paper means.
+SCORE = {"score": "max_p"}
+VARIANT: dict[str, Row] = {"ece": {"bins": 15, "rule": "equal-width"}}
+VARIANT |= dict.fromkeys(("auroc", "aupr_outside", "aupr_inside", "fpr95"), SCORE)
 RAW = ("none", "raw", None)  # what a row without calibration after training says
 
 
@@ -103,18 +100,33 @@ def curves(run: Run, name: str) -> Iterator[Row]:
     """The run's curves of a name, before any calibration, in the paper's variant."""
     for curve in run.curves:
         raw = curve.get("calibration") in RAW
-        if curve["curve"] == name and raw and curve.get("score", "max_p") == "max_p":
+        if curve["curve"] == name and raw and where(curve, **SCORE):
             yield curve
 
 
-def points(runs: Sequence[Run], name: str) -> list[Row]:
-    """The points of the curves of a name."""
+def points(runs: Sequence[Run], name: str, thin: tuple[str, str] | None = None) -> list[Row]:
+    """The points of the curves of a name; of two columns alone and thinned if they are given."""
     found: list[Row] = []
     for run in runs:
         for curve in curves(run, name):
             head = {"label": run.label, "seed": run.seed, "dataset": curve["dataset"]}
-            found.extend(head | point for point in unfold(curve["columns"]))
+            columns = thinned(curve["columns"], *thin) if thin else curve["columns"]
+            found.extend(head | point for point in unfold(columns))
     return found
+
+
+def first_curves(runs: Sequence[Run], name: str) -> list[tuple[Run, dict[str, list[Any]]]]:
+    """The first run of each label that has a curve of a name, and the curve's columns."""
+    found: dict[str, tuple[Run, dict[str, list[Any]]]] = {}
+    for run in runs:
+        for curve in curves(run, name):
+            found.setdefault(run.label, (run, curve["columns"]))
+    return list(found.values())
+
+
+def distinct(rows: Sequence[Row], key: str) -> list[Any]:
+    """The values of a key, each once, in order of appearance."""
+    return list(dict.fromkeys(row[key] for row in rows))
 
 
 def unfold(columns: dict[str, list[Any]]) -> list[Row]:

@@ -161,23 +161,13 @@ def badge(said: Verdict, name: str) -> Markup | None:
 def whisker(found: dict[str, Estimate], name: str) -> Markup:
     """The interval as a line with a dot, on an axis shared by the column."""
     ends = [v for e in found.values() for v in (e.low, e.high, e.mean) if v is not None]
-    low, high = min(ends), max(ends)
-    span = (high - low) or 1.0
-    at = {
-        k: 4 + 92 * (v - low) / span
-        for k, v in vars(found[name]).items()
-        if k in ENDS and v is not None
-    }
-    line = (
-        el("line", x1=f"{at['low']:.1f}", x2=f"{at['high']:.1f}", y1=5, y2=5)
-        if "low" in at
-        else None
-    )
-    dot = el("circle", cx=f"{at['mean']:.1f}", cy=5, r=2.6)
+    low, span = min(ends), (max(ends) - min(ends)) or 1.0
+    mine, line = found[name], None
+    if mine.low is not None and mine.high is not None:
+        x1, x2 = (f"{4 + 92 * (v - low) / span:.1f}" for v in (mine.low, mine.high))
+        line = el("line", x1=x1, x2=x2, y1=5, y2=5)
+    dot = el("circle", cx=f"{4 + 92 * (mine.mean - low) / span:.1f}", cy=5, r=2.6)
     return el("svg", line, dot, viewBox="0 0 100 10", class_="whisker", aria_hidden="true")
-
-
-ENDS = ("mean", "low", "high")
 
 
 def shortfalls(runs: Sequence[Run]) -> list[str]:

@@ -79,10 +79,58 @@ def dash(labels: Sequence[str]) -> alt.StrokeDash:
     return alt.StrokeDash("label:N", scale=scale, title=None)
 
 
-def share(name: str, title: str, **scale: Any) -> dict[str, Any]:
+def share(name: str, title: str) -> dict[str, Any]:
     """Axis and scale of a quantity between 0 and 1."""
-    scale = {"domain": [0, 1], **scale}
-    return {"shorthand": name, "title": title, "scale": alt.Scale(**scale)}
+    return {"shorthand": name, "title": title, "scale": alt.Scale(domain=[0, 1])}
+
+
+def diagonal() -> Chart:
+    """A line from corner to corner, for the chart to place: of honest confidence, or of chance."""
+    return alt.Chart(values([{"a": 0}, {"a": 1}])).mark_line(color=QUIET, strokeWidth=1)
+
+
+# The axis of charts whose bars are bins of the confidence.
+CONFIDENCE = alt.X(
+    "lower:Q",
+    bin="binned",
+    title="confidence",
+    axis=alt.Axis(grid=True),
+    scale=alt.Scale(domain=[0, 1]),
+)
+# Lines of tooltips that many charts have.
+BIN = [
+    alt.Tooltip("lower:Q", title="confidence from", format=".3f"),
+    alt.Tooltip("upper:Q", title="to", format=".3f"),
+]
+FORMULATION = alt.Tooltip("label:N", title="formulation")
+SEED = alt.Tooltip("seed:N")
+
+
+def exact(name: str, title: str) -> alt.Tooltip:
+    """A number to four digits as a line of a tooltip."""
+    return alt.Tooltip(f"{name}:Q", title=title, format=".4f")
+
+
+SEEDS = [exact("low", "lowest seed"), exact("high", "highest seed")]
+
+
+def seed_line(chart: Chart, labels: Sequence[str], x: alt.X, y: alt.Y, **mark: Any) -> Chart:
+    """A line per label and seed, drawn in the order of x."""
+    return chart.mark_line(strokeWidth=1.6, **mark).encode(
+        x=x,
+        y=y,
+        detail="seed:N",
+        order=x.shorthand,
+        color=colour(labels),
+        strokeDash=dash(labels),
+        tooltip=[FORMULATION, SEED],
+    )
+
+
+def working_point(chart: Chart) -> Chart:
+    """Dots where the slider stands; the rows have a threshold."""
+    here = chart.transform_filter("abs(datum.threshold - threshold) < 1e-9")
+    return here.mark_point(filled=True, size=60, opacity=1, stroke="white", strokeWidth=1)
 
 
 LATER = alt.NamedData("rows")  # stands where `finish` puts the data

@@ -48,9 +48,9 @@ def distance(
 
 
 def thinned(columns: dict[str, list[Any]], x: str, y: str) -> dict[str, list[Any]]:
-    """The columns of a curve, thinned along x and y; a point without a value is left out."""
-    whole = [
-        i for i, (a, b) in enumerate(zip(columns[x], columns[y], strict=True)) if None not in (a, b)
-    ]
-    keep = [whole[i] for i in thin([columns[x][i] for i in whole], [columns[y][i] for i in whole])]
-    return {name: [column[i] for i in keep] for name, column in columns.items()}
+    """The columns x and y of a curve, thinned; a point without a value is left out."""
+    points = zip(columns[x], columns[y], strict=True)
+    whole = [(a, b) for a, b in points if None not in (a, b)]
+    across, up = [a for a, _ in whole], [b for _, b in whole]
+    keep = thin(across, up)
+    return {x: [across[i] for i in keep], y: [up[i] for i in keep]}

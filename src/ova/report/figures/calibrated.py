@@ -5,27 +5,26 @@ from collections.abc import Sequence
 import altair as alt
 
 from ova.files import Row
+from ova.report import theme
 from ova.report.figures.figure import Figure
 from ova.report.figures.mean_severity import panel
 from ova.report.select import over_types, shifts
-from ova.report.theme import Chart, finish
 from ova.training.run_folder import Run
 
-RAW, CALIBRATED = "raw", "calibrated"
-TITLES = {RAW: "mean ECE as trained", CALIBRATED: "mean ECE after calibration"}
+TITLES = {"raw": "mean ECE as trained", "calibrated": "mean ECE after calibration"}
 
 
 def rows(runs: Sequence[Run]) -> list[Row]:
     """Per run and severity the mean ECE over the types, before and after; none without both."""
     before, after = (shifts(runs, "ece", calibrated=state) for state in (False, True))
-    return over_types(before, RAW) + over_types(after, CALIBRATED) if after else []
+    return over_types(before, "raw") + over_types(after, "calibrated") if after else []
 
 
-def draw(rows: Sequence[Row], labels: Sequence[str]) -> Chart:
+def draw(rows: Sequence[Row], labels: Sequence[str]) -> theme.Chart:
     """Two panels on one scale."""
     charts = [panel(state, title, labels) for state, title in TITLES.items()]
     chart = alt.concat(*charts, columns=2, spacing=30).resolve_scale(y="shared")
-    return finish(chart, rows, cell=340, extra=64)
+    return theme.finish(chart, rows, cell=340, extra=64)
 
 
 FIGURE = Figure(

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import altair as alt
 
 from ova.files import Row
+from ova.report import theme
 from ova.report.figures.figure import Figure
-from ova.report.select import curves, unfold
-from ova.report.theme import LABEL_SHOWN, LATER, QUIET, Chart, children, finish, present, tiles
+from ova.report.select import first_curves, unfold
 from ova.training.run_folder import Run
 
 MOST = 400  # points per formulation
@@ -15,47 +15,42 @@ MOST = 400  # points per formulation
 
 def rows(runs: Sequence[Run]) -> list[Row]:
     """Points and centres of each label's first seed; of many points, every k-th."""
-    found: dict[str, list[Row]] = {}
-    for run in runs:
-        for curve in curves(run, "embedding"):
-            if run.label in found:
-                continue
-            every = [row | {"class": str(row["label"])} for row in unfold(curve["columns"])]
-            points = [row for row in every if row["kind"] == "point"]
-            kept = points[:: -(-len(points) // MOST) or 1]
-            kept += [row for row in every if row["kind"] == "centre"]
-            found[run.label] = [row | {"label": run.label, "seed": run.seed} for row in kept]
-    return [row for group in found.values() for row in group]
+    found: list[Row] = []
+    for run, columns in first_curves(runs, "embedding"):
+        every = [row | {"class": str(row["label"])} for row in unfold(columns)]
+        points = [row for row in every if row["kind"] == "point"]
+        kept = points[:: -(-len(points) // MOST) or 1]
+        kept += [row for row in every if row["kind"] == "centre"]
+        found += [row | {"label": run.label, "seed": run.seed} for row in kept]
+    return found
 
 
-def draw(rows: Sequence[Row], labels: Sequence[str]) -> Chart:
+def draw(rows: Sequence[Row], labels: Sequence[str]) -> theme.Chart:
     """One map per label: dots are examples in the colour of their class, diamonds are centres."""
     base = alt.Chart()
     x = alt.X("x:Q", title=None, scale=alt.Scale(zero=False))
     y = alt.Y("y:Q", title=None, scale=alt.Scale(zero=False))
-    tooltip = [
-        alt.Tooltip("label:N", title="formulation"),
-        alt.Tooltip("class:N"),
-        alt.Tooltip("kind:N"),
-    ]
+    tooltip = [theme.FORMULATION, alt.Tooltip("class:N"), alt.Tooltip("kind:N")]
     paint = alt.Color("class:N", legend=None, scale=alt.Scale(scheme="tableau10"))
     dots = base.transform_filter("datum.kind == 'point'").mark_circle(size=10, opacity=0.5)
     dots = dots.encode(x=x, y=y, color=paint, tooltip=tooltip)
     centres = base.transform_filter("datum.kind == 'centre'")
     centres = centres.mark_point(
-        shape="diamond", size=70, filled=True, stroke=QUIET, strokeWidth=1.5
+        shape="diamond", size=70, filled=True, stroke=theme.QUIET, strokeWidth=1.5
     )
     centres = centres.encode(x=x, y=y, color=paint, tooltip=tooltip, opacity=alt.value(1))
-    shown = present(rows, labels)
-    columns, side = tiles(len(shown))
+    shown = theme.present(rows, labels)
+    columns, side = theme.tiles(len(shown))
     chart = (
-        alt.layer(dots, centres, data=LATER)
+        alt.layer(dots, centres, data=theme.LATER)
         .properties(width=side, height=side)
         .facet(alt.Facet("label:N", title=None, sort=shown), columns=columns)
         .resolve_scale(x="independent", y="independent")
-        .transform_filter(LABEL_SHOWN)
+        .transform_filter(theme.LABEL_SHOWN)
     )
-    return finish(chart, rows, cell=180, extra=46, square=True, children=children(rows, labels))
+    return theme.finish(
+        chart, rows, cell=180, extra=46, square=True, children=theme.children(rows, labels)
+    )
 
 
 FIGURE = Figure(

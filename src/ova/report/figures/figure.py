@@ -9,7 +9,7 @@ from typing import Any
 from altair.utils.schemapi import debug_mode
 
 from ova.files import Row
-from ova.report.theme import LATER, Chart
+from ova.report import theme
 from ova.training.run_folder import Run
 
 
@@ -22,13 +22,13 @@ class Figure:
     needs: str  # what to measure so that the figure can be drawn
     section: str  # of `ova.report.sections.SECTIONS`
     rows: Callable[[Sequence[Run]], list[Row]]
-    draw: Callable[[Sequence[Row], Sequence[str]], Chart]
+    draw: Callable[[Sequence[Row], Sequence[str]], theme.Chart]
 
     def spec(self, rows: Sequence[Row], labels: Sequence[str]) -> dict[str, Any]:
         """The chart as Vega-Lite, quickly: unchecked (the tests check it) and without copying rows."""
         with debug_mode(False):
             chart = self.draw(rows, labels)
-            chart.data = LATER
+            chart.data = theme.LATER
             found: dict[str, Any] = chart.to_dict(validate=False)
         name = f"rows-{hashlib.sha256(json.dumps(rows).encode()).hexdigest()[:16]}"
         found["data"] = {"name": name}

@@ -7,10 +7,10 @@ from typing import Any
 import altair as alt
 
 from ova.files import Row
+from ova.report import theme
 from ova.report.figures.figure import Figure
 from ova.report.figures.severity import NAMES, NEEDS
 from ova.report.select import shifts
-from ova.report.theme import LATER, SHOWN, Chart, children, finish, present
 from ova.training.run_folder import Run
 
 SCHEME: dict[str, Any] = {"accuracy": "viridis", "ece": "magma"}
@@ -23,7 +23,7 @@ def rows(metric: str, runs: Sequence[Run]) -> list[Row]:
     ]
 
 
-def draw(metric: str, rows: Sequence[Row], labels: Sequence[str]) -> Chart:
+def draw(metric: str, rows: Sequence[Row], labels: Sequence[str]) -> theme.Chart:
     """One map per label: types down, severities across, the mean over seeds in each cell."""
     high = max(row["value"] for row in rows)
     base = (
@@ -33,10 +33,10 @@ def draw(metric: str, rows: Sequence[Row], labels: Sequence[str]) -> Chart:
             x=alt.X("severity:O", title="severity", axis=alt.Axis(labelAngle=0, grid=False)),
             y=alt.Y("type:N", title=None, axis=alt.Axis(grid=False, labelLimit=120)),
             tooltip=[
-                alt.Tooltip("label:N", title="formulation"),
+                theme.FORMULATION,
                 alt.Tooltip("type:N"),
                 alt.Tooltip("severity:O"),
-                alt.Tooltip("mean:Q", title=NAMES[metric], format=".4f"),
+                theme.exact("mean", NAMES[metric]),
             ],
         )
     )
@@ -50,12 +50,14 @@ def draw(metric: str, rows: Sequence[Row], labels: Sequence[str]) -> Chart:
     )
     height = 17 * len({row["type"] for row in rows})
     chart = (
-        alt.layer(cells, text, data=LATER)
+        alt.layer(cells, text, data=theme.LATER)
         .properties(width=150, height=height)
-        .facet(alt.Facet("label:N", title=None, sort=present(rows, labels)), columns=4)
-        .transform_filter(SHOWN)
+        .facet(alt.Facet("label:N", title=None, sort=theme.present(rows, labels)), columns=4)
+        .transform_filter(theme.SHOWN)
     )
-    return finish(chart, rows, cell=150, extra=30, margin=120, children=children(rows, labels))
+    return theme.finish(
+        chart, rows, cell=150, extra=30, margin=120, children=theme.children(rows, labels)
+    )
 
 
 FIGURE = Figure(

@@ -6,21 +6,12 @@ import altair as alt
 
 from ova.files import Row
 from ova.predictions.sets import SetName
+from ova.report import theme
 from ova.report.figures.figure import Figure
-from ova.report.select import points
-from ova.report.theme import (
-    OUTSIDE,
-    RIGHT,
-    SHOWN,
-    WRONG,
-    Chart,
-    finish,
-    present,
-    rule,
-)
+from ova.report.select import distinct, points
 from ova.training.run_folder import Run
 
-SETS = {"right": RIGHT, "wrong": WRONG, "outside": OUTSIDE}
+SETS = {"right": theme.RIGHT, "wrong": theme.WRONG, "outside": theme.OUTSIDE}
 
 
 def rows(runs: Sequence[Run]) -> list[Row]:
@@ -29,21 +20,21 @@ def rows(runs: Sequence[Run]) -> list[Row]:
     return [{key: row.get(key) for key in keys} for row in points(runs, "histogram")]
 
 
-def draw(rows: Sequence[Row], labels: Sequence[str]) -> Chart:
+def draw(rows: Sequence[Row], labels: Sequence[str]) -> theme.Chart:
     """One panel per label and OOD set; each set's bars sum to one."""
-    names = list(dict.fromkeys(row["dataset"] for row in rows))
-    places = [(label, name) for name in names for label in present(rows, labels)]
+    shown = theme.present(rows, labels)
+    places = [(label, name) for name in distinct(rows, "dataset") for label in shown]
     charts = [panel(label, name) for label, name in places]
     chart = alt.concat(*charts, columns=4, spacing=24)
     panels = [{"label": label} for label, _ in places]
-    return finish(chart, rows, linked=True, cell=170, extra=68, limit=320, children=panels)
+    return theme.finish(chart, rows, linked=True, cell=170, extra=68, limit=320, children=panels)
 
 
-def panel(label: str, name: str) -> Chart:
+def panel(label: str, name: str) -> theme.Chart:
     """Three outlines over the confidence axis."""
     base = (
         alt.Chart()
-        .transform_filter(SHOWN)
+        .transform_filter(theme.SHOWN)
         .transform_filter((alt.datum.label == label) & (alt.datum.dataset == name))
         .transform_fold(list(SETS), as_=["set", "count"])
         .transform_aggregate(count="sum(count)", groupby=["set", "lower", "upper"])
@@ -56,13 +47,7 @@ def panel(label: str, name: str) -> Chart:
     )
     what = alt.Color("set:N", title=None, scale=scale, sort=list(SETS), legend=names)
     bars = base.mark_bar(opacity=0.45, strokeWidth=0).encode(
-        x=alt.X(
-            "lower:Q",
-            bin="binned",
-            title="confidence",
-            axis=alt.Axis(grid=True),
-            scale=alt.Scale(domain=[0, 1]),
-        ),
+        x=theme.CONFIDENCE,
         x2="upper:Q",
         y=alt.Y(
             "share:Q", title="share of the set", stack=None, axis=alt.Axis(format="%", tickCount=4)
@@ -70,17 +55,16 @@ def panel(label: str, name: str) -> Chart:
         color=what,
         tooltip=[
             alt.Tooltip("set:N"),
-            alt.Tooltip("lower:Q", title="confidence from", format=".3f"),
-            alt.Tooltip("upper:Q", title="to", format=".3f"),
+            *theme.BIN,
             alt.Tooltip("count:Q", title="inputs", format=","),
-            alt.Tooltip("share:Q", title="share of the set", format=".4f"),
+            theme.exact("share", "share of the set"),
         ],
     )
     outline = base.mark_line(interpolate="step-after", strokeWidth=1.5).encode(
         x="lower:Q", y=alt.Y("share:Q", stack=None), color=what
     )
     title = f"{label} · {SetName(name).short}"
-    return alt.layer(bars, outline, rule()).properties(width=200, height=130, title=title)
+    return alt.layer(bars, outline, theme.rule()).properties(width=200, height=130, title=title)
 
 
 FIGURE = Figure(

@@ -6,9 +6,9 @@ from typing import Any
 import altair as alt
 
 from ova.files import Row
+from ova.report import theme
 from ova.report.figures.figure import Figure
-from ova.report.select import curves
-from ova.report.theme import LABEL_SHOWN, LATER, Chart, children, finish, present, tiles
+from ova.report.select import first_curves
 from ova.training.run_folder import Run
 
 MOST = 100  # cells along a side
@@ -17,12 +17,11 @@ OVERLAP = 1.5  # cells overlap by a pixel or so, so that no seams shine through
 
 def rows(runs: Sequence[Run]) -> list[Row]:
     """The grid of each label's first seed, thinned to a picture of at most 100 x 100 cells."""
-    found: dict[str, list[Row]] = {}
-    for run in runs:
-        for curve in curves(run, "landscape"):
-            if run.label not in found:
-                found[run.label] = cells(curve["columns"], {"label": run.label, "seed": run.seed})
-    return [row for group in found.values() for row in group]
+    return [
+        cell
+        for run, columns in first_curves(runs, "landscape")
+        for cell in cells(columns, {"label": run.label, "seed": run.seed})
+    ]
 
 
 def cells(columns: dict[str, list[float]], head: Row) -> list[Row]:
@@ -48,17 +47,17 @@ def spacing(axis: Sequence[float]) -> float:
     return (values[-1] - values[0]) / (len(values) - 1) if len(values) > 1 else 1.0
 
 
-def draw(rows: Sequence[Row], labels: Sequence[str]) -> Chart:
+def draw(rows: Sequence[Row], labels: Sequence[str]) -> theme.Chart:
     """One map per label; where the confidence is below the slider's threshold it is grey."""
-    shown = present(rows, labels)
-    facet, (columns, side) = alt.Facet("label:N", title=None, sort=shown), tiles(len(shown))
+    shown = theme.present(rows, labels)
+    facet, (columns, side) = alt.Facet("label:N", title=None, sort=shown), theme.tiles(len(shown))
     cells = (
-        alt.Chart(LATER)
+        alt.Chart(theme.LATER)
         .mark_rect(strokeWidth=0, clip=True)
         .encode(
             color=alt.condition("datum.confidence >= threshold", SHADE, alt.value(alt.expr(GREY))),
             tooltip=[
-                alt.Tooltip("label:N", title="formulation"),
+                theme.FORMULATION,
                 alt.Tooltip("x:Q"),
                 alt.Tooltip("y:Q"),
                 alt.Tooltip("confidence:Q", format=".3f"),
@@ -68,9 +67,9 @@ def draw(rows: Sequence[Row], labels: Sequence[str]) -> Chart:
     for name in ("x", "y"):
         cells = along(cells, name, [row[name] for row in rows])
     chart = cells.properties(width=side, height=side).facet(facet, columns=columns)
-    chart = chart.transform_filter(LABEL_SHOWN)  # before the facets, so that none is empty
+    chart = chart.transform_filter(theme.LABEL_SHOWN)  # before the facets, so that none is empty
     page = {"cell": 180, "extra": 30, "margin": 40, "square": True, "renderer": "canvas"}
-    return finish(chart, rows, linked=True, **page, children=children(rows, labels))
+    return theme.finish(chart, rows, linked=True, **page, children=theme.children(rows, labels))
 
 
 SHADE = alt.Color(
@@ -81,7 +80,7 @@ SHADE = alt.Color(
 GREY = "'hsl(215, 5%, ' + round(34 + 40 * datum.confidence) + '%)'"
 
 
-def along(chart: alt.Chart, name: str, axis: Sequence[float]) -> Chart:
+def along(chart: alt.Chart, name: str, axis: Sequence[float]) -> theme.Chart:
     """Place the cells along one axis."""
     low, high, side = min(axis), max(axis), spacing(axis)
     chart = chart.transform_calculate(**{f"{name}2": f"datum.{name} + {OVERLAP * side}"})

@@ -6,47 +6,30 @@ import altair as alt
 
 from ova.files import Row
 from ova.predictions.sets import SetName
+from ova.report import theme
 from ova.report.figures.figure import Figure
-from ova.report.select import curves, unfold
-from ova.report.theme import SHOWN, Chart, colour, dash, finish, share
-from ova.report.thinning import thinned
+from ova.report.select import distinct, points
 from ova.training.run_folder import Run
 
 
 def rows(runs: Sequence[Run]) -> list[Row]:
     """Thinned curves with known inputs as the positive class."""
-    found: list[Row] = []
-    for run in runs:
-        for curve in curves(run, "precision_recall"):
-            head = {"label": run.label, "seed": run.seed, "dataset": curve["dataset"]}
-            columns = {k: curve["columns"][k] for k in ("recall", "precision")}
-            found += [head | point for point in unfold(thinned(columns, "recall", "precision"))]
-    return found
+    return points(runs, "precision_recall", ("recall", "precision"))
 
 
-def draw(rows: Sequence[Row], labels: Sequence[str]) -> Chart:
+def draw(rows: Sequence[Row], labels: Sequence[str]) -> theme.Chart:
     """One panel per OOD set, the curves of every seed."""
-    names = list(dict.fromkeys(row["dataset"] for row in rows))
-    charts = [panel(labels, name) for name in names]
+    charts = [panel(labels, name) for name in distinct(rows, "dataset")]
     chart = alt.concat(*charts, columns=3, spacing=30)
-    return finish(chart, rows, cell=250, extra=62, columns=3, limit=360)
+    return theme.finish(chart, rows, cell=250, extra=62, columns=3, limit=360)
 
 
-def panel(labels: Sequence[str], name: str) -> Chart:
+def panel(labels: Sequence[str], name: str) -> theme.Chart:
     """The curves of one OOD set."""
-    mine = alt.Chart().transform_filter(SHOWN).transform_filter(alt.datum.dataset == name)
-    line = mine.mark_line(strokeWidth=1.6).encode(
-        x=alt.X(**share("recall:Q", "known inputs answered (recall)")),
-        y=alt.Y(**share("precision:Q", "known among the answered (precision)")),
-        detail="seed:N",
-        order="recall:Q",
-        color=colour(labels),
-        strokeDash=dash(labels),
-        tooltip=[
-            alt.Tooltip("label:N", title="formulation"),
-            alt.Tooltip("seed:N"),
-        ],
-    )
+    mine = alt.Chart().transform_filter(theme.SHOWN).transform_filter(alt.datum.dataset == name)
+    x = alt.X(**theme.share("recall:Q", "known inputs answered (recall)"))
+    y = alt.Y(**theme.share("precision:Q", "known among the answered (precision)"))
+    line = theme.seed_line(mine, labels, x, y)
     return line.properties(width=250, height=250, title=SetName(name).short)
 
 

@@ -7,13 +7,12 @@ import altair as alt
 
 from ova.files import Row
 from ova.predictions.sets import TEST
+from ova.report import theme
 from ova.report.figures.figure import Figure
 from ova.report.select import points, values
-from ova.report.theme import QUIET, SHOWN, Chart, colours, finish, present, rule
-from ova.report.theme import values as data
 from ova.training.run_folder import Run
 
-BIN = ("label", "seed", "lower", "upper", "count", "confidence", "accuracy")
+COLUMNS = ("label", "seed", "lower", "upper", "count", "confidence", "accuracy")
 
 
 def rows(runs: Sequence[Run]) -> list[Row]:
@@ -21,20 +20,20 @@ def rows(runs: Sequence[Run]) -> list[Row]:
     ece = {(row["label"], row["seed"]): row["value"] for row in values(runs, "ece", "test")}
     bins = [row for row in points(runs, "reliability") if row["dataset"] == TEST]
     return [
-        {key: row.get(key) for key in BIN} | {"ece": ece.get((row["label"], row["seed"]))}
+        {key: row.get(key) for key in COLUMNS} | {"ece": ece.get((row["label"], row["seed"]))}
         for row in bins
     ]
 
 
-def draw(rows: Sequence[Row], labels: Sequence[str]) -> Chart:
+def draw(rows: Sequence[Row], labels: Sequence[str]) -> theme.Chart:
     """One diagram per label: accuracy against confidence, the gap, and where the answers are."""
-    paint = colours(labels)
-    labels = present(rows, labels)
+    paint = theme.colours(labels)
+    labels = theme.present(rows, labels)
     errors = {label: ece_of(rows, label) for label in labels}
     charts = [one(label, paint[label], errors[label]) for label in labels]
     chart = alt.concat(*charts, columns=4, spacing=26)
     panels = [{"label": label, "ece": errors[label]} for label in labels]
-    return finish(chart, rows, linked=True, cell=170, extra=68, limit=320, children=panels)
+    return theme.finish(chart, rows, linked=True, cell=170, extra=68, limit=320, children=panels)
 
 
 def ece_of(rows: Sequence[Row], label: str) -> dict[str, float]:
@@ -42,7 +41,7 @@ def ece_of(rows: Sequence[Row], label: str) -> dict[str, float]:
     return {str(r["seed"]): r["ece"] for r in rows if r["label"] == label and r["ece"] is not None}
 
 
-def one(label: str, paint: str, ece: Mapping[str, float]) -> Chart:
+def one(label: str, paint: str, ece: Mapping[str, float]) -> theme.Chart:
     """The diagram of one label, with its ECE in the title."""
     base = pooled(label)
     title = f"{label} · ECE {sum(ece.values()) / len(ece):.3f}" if ece else label
@@ -51,32 +50,25 @@ def one(label: str, paint: str, ece: Mapping[str, float]) -> Chart:
     y = alt.Y("accuracy:Q", title="accuracy", scale=alt.Scale(domain=[0, 1]))
     bars = base.mark_bar(color=paint, opacity=0.75, stroke=paint, strokeWidth=0.5)
     bars = bars.encode(x=x, x2="upper:Q", y=y, tooltip=TOOLTIP)
-    gaps = base.mark_bar(filled=False, stroke=QUIET, strokeDash=[3, 2], strokeWidth=1)
+    gaps = base.mark_bar(filled=False, stroke=theme.QUIET, strokeDash=[3, 2], strokeWidth=1)
     gaps = gaps.encode(x=x, x2="upper:Q", y="accuracy:Q", y2="confidence:Q", tooltip=TOOLTIP)
-    ideal = alt.Chart(data([{"a": 0}, {"a": 1}])).mark_line(color=QUIET, strokeWidth=1)
-    ideal = ideal.encode(x=alt.X("a:Q", title=None), y=alt.Y("a:Q", title="accuracy"))
-    top = alt.layer(bars, gaps, ideal, rule()).properties(width=190, height=190)
+    ideal = theme.diagonal().encode(x=alt.X("a:Q", title=None), y=alt.Y("a:Q", title="accuracy"))
+    top = alt.layer(bars, gaps, ideal, theme.rule()).properties(width=190, height=190)
     low = base.mark_bar(color=paint, opacity=0.5).encode(
-        x=alt.X(
-            "lower:Q",
-            bin="binned",
-            title="confidence",
-            axis=alt.Axis(grid=True),
-            scale=alt.Scale(domain=[0, 1]),
-        ),
+        x=theme.CONFIDENCE,
         x2="upper:Q",
         y=alt.Y("share:Q", title="share", axis=alt.Axis(format="%", tickCount=2)),
         tooltip=TOOLTIP,
     )
-    below = alt.layer(low, rule()).properties(width=190, height=56)
+    below = alt.layer(low, theme.rule()).properties(width=190, height=56)
     return alt.vconcat(top, below, spacing=6, title=title)
 
 
-def pooled(label: str) -> Chart:
+def pooled(label: str) -> theme.Chart:
     """Bins of all shown seeds together, weighted by their counts."""
     return (
         alt.Chart()
-        .transform_filter(SHOWN)
+        .transform_filter(theme.SHOWN)
         .transform_filter(alt.datum.label == label)
         .transform_calculate(
             hits="datum.count * datum.accuracy", sum="datum.count * datum.confidence"
@@ -95,9 +87,8 @@ def pooled(label: str) -> Chart:
 
 
 TOOLTIP: list[Any] = [
-    alt.Tooltip("lower:Q", title="confidence from", format=".3f"),
-    alt.Tooltip("upper:Q", title="to", format=".3f"),
-    alt.Tooltip("confidence:Q", title="mean confidence", format=".4f"),
+    *theme.BIN,
+    theme.exact("confidence", "mean confidence"),
     alt.Tooltip("accuracy:Q", format=".4f"),
     alt.Tooltip("count:Q", title="answers", format=","),
 ]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from ova.files import Row
 from ova.predictions.sets import SetName
 from ova.report.figures.figure import Figure
-from ova.report.figures.reliability import BIN, draw
+from ova.report.figures.reliability import COLUMNS, draw
 from ova.report.select import points
 from ova.training.run_folder import Run
 
@@ -25,7 +25,7 @@ def rows(runs: Sequence[Run]) -> list[Row]:
         total = sums.setdefault((row["label"], row["seed"]), [0.0, 0.0])
         total[0], total[1] = total[0] + gap, total[1] + row["count"]
     ece = {key: gap / count for key, (gap, count) in sums.items()}
-    return [{k: row[k] for k in BIN} | {"ece": ece[row["label"], row["seed"]]} for row in bins]
+    return [{k: row[k] for k in COLUMNS} | {"ece": ece[row["label"], row["seed"]]} for row in bins]
 
 
 FIGURE = Figure(

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import altair as alt
 
 from ova.files import Row
+from ova.report import theme
 from ova.report.figures.figure import Figure
 from ova.report.select import curves, unfold
-from ova.report.theme import LATER, SHOWN, Chart, colour, dash, finish
 from ova.report.thinning import thinned
 from ova.training.run_folder import Run
 
@@ -27,28 +27,16 @@ def rows(runs: Sequence[Run]) -> list[Row]:
     return found
 
 
-def draw(rows: Sequence[Row], labels: Sequence[str]) -> Chart:
+def draw(rows: Sequence[Row], labels: Sequence[str]) -> theme.Chart:
     """One line per seed; lower is better everywhere."""
     top = max(0.01, *(row["risk"] for row in rows))
-    line = alt.Chart(LATER).transform_filter(SHOWN).mark_line(strokeWidth=1.6, opacity=0.85)
-    line = line.encode(
-        x=alt.X(
-            "coverage:Q",
-            title="share answered",
-            axis=alt.Axis(tickCount=10),
-            scale=alt.Scale(domain=[0, 1]),
-        ),
-        y=alt.Y("risk:Q", title="errors among the answered", scale=alt.Scale(domain=[0, top])),
-        detail="seed:N",
-        order="coverage:Q",
-        color=colour(labels),
-        strokeDash=dash(labels),
-        tooltip=[
-            alt.Tooltip("label:N", title="formulation"),
-            alt.Tooltip("seed:N"),
-        ],
+    axis, scale = alt.Axis(tickCount=10), alt.Scale(domain=[0, 1])
+    x = alt.X("coverage:Q", title="share answered", axis=axis, scale=scale)
+    y = alt.Y("risk:Q", title="errors among the answered", scale=alt.Scale(domain=[0, top]))
+    line = theme.seed_line(
+        alt.Chart(theme.LATER).transform_filter(theme.SHOWN), labels, x, y, opacity=0.85
     )
-    return finish(line.properties(width=640, height=260), rows, cell=300, extra=70)
+    return theme.finish(line.properties(width=640, height=260), rows, cell=300, extra=70)
 
 
 FIGURE = Figure(

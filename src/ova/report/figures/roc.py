@@ -6,11 +6,9 @@ import altair as alt
 
 from ova.files import Row
 from ova.predictions.sets import SetName
+from ova.report import theme
 from ova.report.figures.figure import Figure
-from ova.report.select import curves, unfold
-from ova.report.theme import QUIET, SHOWN, Chart, colour, dash, finish, share
-from ova.report.theme import values as data
-from ova.report.thinning import thinned
+from ova.report.select import distinct, points
 from ova.report.thresholds import table
 from ova.training.run_folder import Run
 
@@ -19,12 +17,7 @@ X, Y = "unknown inputs let through", "known inputs answered"
 
 def rows(runs: Sequence[Run]) -> list[Row]:
     """Thinned curves, and for each threshold the point at which the model would work."""
-    found: list[Row] = []
-    for run in runs:
-        for curve in curves(run, "roc"):
-            head = {"label": run.label, "seed": run.seed, "dataset": curve["dataset"]}
-            columns = thinned({k: curve["columns"][k] for k in ("fpr", "tpr")}, "fpr", "tpr")
-            found += [head | point for point in unfold(columns)]
+    found = points(runs, "roc", ("fpr", "tpr"))
     return found + working_points(runs) if found else []
 
 
@@ -41,37 +34,28 @@ def working_points(runs: Sequence[Run]) -> list[Row]:
     ]
 
 
-def draw(rows: Sequence[Row], labels: Sequence[str]) -> Chart:
+def draw(rows: Sequence[Row], labels: Sequence[str]) -> theme.Chart:
     """One panel per OOD set; a known input is the positive class."""
-    names = list(dict.fromkeys(row["dataset"] for row in rows))
-    charts = [panel(labels, name) for name in names]
+    charts = [panel(labels, name) for name in distinct(rows, "dataset")]
     chart = alt.concat(*charts, columns=3, spacing=30)
-    return finish(chart, rows, linked=True, cell=250, extra=62, columns=3, limit=360)
+    return theme.finish(chart, rows, linked=True, cell=250, extra=62, columns=3, limit=360)
 
 
-def panel(labels: Sequence[str], name: str) -> Chart:
+def panel(labels: Sequence[str], name: str) -> theme.Chart:
     """The curves of every seed, chance as a diagonal, and a dot where the slider stands."""
-    x = alt.X(**share("fpr:Q", X))
-    y = alt.Y(**share("tpr:Q", Y))
-    mine = alt.Chart().transform_filter(SHOWN).transform_filter(alt.datum.dataset == name)
-    curve = mine.transform_filter("!isValid(datum.threshold)").mark_line(strokeWidth=1.6).encode(
-        x=x, y=y, detail="seed:N", color=colour(labels), strokeDash=dash(labels), order="fpr:Q",
-        tooltip=[alt.Tooltip("label:N", title="formulation"), alt.Tooltip("seed:N")],
-    )  # fmt: skip
-    chance = alt.Chart(data([{"a": 0}, {"a": 1}])).mark_line(color=QUIET, strokeWidth=1)
-    chance = chance.encode(x=alt.X(**share("a:Q", X)), y=alt.Y(**share("a:Q", Y)))
-    at = mine.transform_filter("isValid(datum.threshold)")
-    at = at.transform_filter("abs(datum.threshold - threshold) < 1e-9")
-    at = at.mark_point(filled=True, size=60, opacity=1, stroke="white", strokeWidth=1).encode(
-        x=x, y=y, color=colour(labels),
-        tooltip=[
-            alt.Tooltip("label:N", title="formulation"),
-            alt.Tooltip("seed:N"),
-            alt.Tooltip("threshold:Q"),
-            alt.Tooltip("fpr:Q", title="unknown let through", format=".4f"),
-            alt.Tooltip("tpr:Q", title="known answered", format=".4f"),
-        ],
-    )  # fmt: skip
+    x, y = alt.X(**theme.share("fpr:Q", X)), alt.Y(**theme.share("tpr:Q", Y))
+    mine = alt.Chart().transform_filter(theme.SHOWN).transform_filter(alt.datum.dataset == name)
+    curve = theme.seed_line(mine.transform_filter("!isValid(datum.threshold)"), labels, x, y)
+    chance = theme.diagonal().encode(
+        x=alt.X(**theme.share("a:Q", X)), y=alt.Y(**theme.share("a:Q", Y))
+    )
+    known = [theme.exact("fpr", "unknown let through"), theme.exact("tpr", "known answered")]
+    at = theme.working_point(mine.transform_filter("isValid(datum.threshold)")).encode(
+        x=x,
+        y=y,
+        color=theme.colour(labels),
+        tooltip=[theme.FORMULATION, theme.SEED, alt.Tooltip("threshold:Q"), *known],
+    )
     chart = alt.layer(chance, curve, at).properties(width=250, height=250)
     return chart.properties(title=SetName(name).short)
 

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import altair as alt
 
 from ova.files import Row
+from ova.report import theme
 from ova.report.figures.figure import Figure
-from ova.report.theme import LABEL_SHOWN, LATER, Chart, colour, finish
 from ova.training.run_folder import Run
 
 ABOUT = ("experiment", "formulation", "trial", "state", "value")
@@ -36,24 +36,26 @@ def settings(trial: Row) -> Row:
     }
 
 
-def draw(rows: Sequence[Row], labels: Sequence[str]) -> Chart:
+def draw(rows: Sequence[Row], labels: Sequence[str]) -> theme.Chart:
     """Dots are trials, the line is the best so far."""
-    base = alt.Chart(LATER).transform_filter(LABEL_SHOWN)
+    base = alt.Chart(theme.LATER).transform_filter(theme.LABEL_SHOWN)
     x = alt.X("trial:Q", title="trial", axis=alt.Axis(tickMinStep=1))
     dots = base.mark_circle(size=36, opacity=0.6).encode(
         x=x,
         y=alt.Y("value:Q", title="validation loss", scale=alt.Scale(zero=False)),
-        color=colour(labels),
+        color=theme.colour(labels),
         tooltip=[
-            alt.Tooltip("label:N", title="formulation"),
+            theme.FORMULATION,
             alt.Tooltip("trial:Q"),
             alt.Tooltip("value:Q", title="validation loss", format=".5f"),
             alt.Tooltip("settings:N"),
         ],
     )
-    line = base.mark_line(interpolate="step-after").encode(x=x, y="best:Q", color=colour(labels))
+    line = base.mark_line(interpolate="step-after").encode(
+        x=x, y="best:Q", color=theme.colour(labels)
+    )
     chart = alt.layer(line, dots).properties(width=640, height=240)
-    return finish(chart, rows, cell=300, extra=70)
+    return theme.finish(chart, rows, cell=300, extra=70)
 
 
 FIGURE = Figure(

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import altair as alt
 
 from ova.files import Row
+from ova.report import theme
 from ova.report.figures.figure import Figure
-from ova.report.select import shifts
-from ova.report.theme import QUIET, SHOWN, Chart, colour, finish, present
+from ova.report.select import distinct, shifts
 from ova.training.run_folder import Run
 
 NEEDS = "accuracy and ECE of `shift/<type>/<severity>` sets"
@@ -20,25 +20,25 @@ def rows(runs: Sequence[Run]) -> list[Row]:
     return [row for metric in NAMES for row in shifts(runs, metric)]
 
 
-def draw(rows: Sequence[Row], labels: Sequence[str]) -> Chart:
+def draw(rows: Sequence[Row], labels: Sequence[str]) -> theme.Chart:
     """Boxes side by side: median, quartiles and extremes over the types of shift and seeds."""
-    metrics = [m for m in NAMES if any(row["metric"] == m for row in rows)]
-    charts = [panel(m, labels, present(rows, labels)) for m in metrics]
+    shown = theme.present(rows, labels)
+    charts = [panel(m, labels, shown) for m in distinct(rows, "metric")]
     chart = alt.concat(*charts, columns=2, spacing=30)
-    return finish(chart, rows, cell=340, extra=64)
+    return theme.finish(chart, rows, cell=340, extra=64)
 
 
-def panel(metric: str, labels: Sequence[str], shown: Sequence[str]) -> Chart:
+def panel(metric: str, labels: Sequence[str], shown: Sequence[str]) -> theme.Chart:
     """The boxes of one metric."""
-    box = alt.Chart().transform_filter(SHOWN).transform_filter(alt.datum.metric == metric)
+    box = alt.Chart().transform_filter(theme.SHOWN).transform_filter(alt.datum.metric == metric)
     box = box.mark_boxplot(
-        extent="min-max", size=9, median={"color": "white"}, rule={"color": QUIET}
+        extent="min-max", size=9, median={"color": "white"}, rule={"color": theme.QUIET}
     )
     return box.encode(
         x=alt.X("severity:O", title="severity of the shift", axis=AXIS),
         xOffset=alt.XOffset("label:N", sort=list(shown)),
         y=alt.Y("value:Q", title=NAMES[metric], scale=alt.Scale(zero=metric == "ece")),
-        color=colour(labels, "square"),
+        color=theme.colour(labels, "square"),
     ).properties(width=400, height=260)
 
 

@@ -6,9 +6,9 @@ from typing import Any
 import altair as alt
 
 from ova.files import Row
+from ova.report import theme
 from ova.report.figures.figure import Figure
-from ova.report.select import unfold
-from ova.report.theme import SHOWN, Chart, colour, dash, finish, rule
+from ova.report.select import distinct, unfold
 from ova.report.thresholds import table
 from ova.training.run_folder import Run
 
@@ -30,12 +30,11 @@ def sets(run: Row) -> dict[str, dict[str, list[Any]]]:
     return {"test": alone} | {f"test + {name}": mix for name, mix in run["mixed"].items()}
 
 
-def draw(rows: Sequence[Row], labels: Sequence[str]) -> Chart:
+def draw(rows: Sequence[Row], labels: Sequence[str]) -> theme.Chart:
     """One column per set: the test set alone, and mixed with each OOD set, whose answers are wrong."""
-    sets = list(dict.fromkeys(row["dataset"] for row in rows))
-    charts = [column(labels, name, lowest(rows, name)) for name in sets]
+    charts = [column(labels, name, lowest(rows, name)) for name in distinct(rows, "dataset")]
     chart = alt.concat(*charts, columns=3, spacing=26)
-    return finish(chart, rows, linked=True, cell=250, extra=68, columns=3)
+    return theme.finish(chart, rows, linked=True, cell=250, extra=68, columns=3)
 
 
 def lowest(rows: Sequence[Row], name: str) -> float:
@@ -46,18 +45,18 @@ def lowest(rows: Sequence[Row], name: str) -> float:
     return float(min([0.9, *known]))
 
 
-def column(labels: Sequence[str], name: str, low: float) -> Chart:
+def column(labels: Sequence[str], name: str, low: float) -> theme.Chart:
     """Accuracy above, share kept below, for one set."""
     top = panel(name, labels, ("accuracy", "accuracy of the answered"), low).properties(height=220)
     below = panel(name, labels, ("answered", "share answered"), 0).properties(height=110)
     return alt.vconcat(top, below, spacing=10, title=name)
 
 
-def panel(name: str, labels: Sequence[str], y: tuple[str, str], low: float) -> Chart:
+def panel(name: str, labels: Sequence[str], y: tuple[str, str], low: float) -> theme.Chart:
     """Mean over seeds as a line, the range of seeds as a band, the slider as a rule with dots."""
     base = (
         alt.Chart()
-        .transform_filter(SHOWN)
+        .transform_filter(theme.SHOWN)
         .transform_filter(alt.datum.dataset == name)
         .transform_filter(f"isValid(datum.{y[0]})")
         .transform_aggregate(
@@ -68,7 +67,7 @@ def panel(name: str, labels: Sequence[str], y: tuple[str, str], low: float) -> C
         )
         .encode(
             x=alt.X("threshold:Q", title="confidence threshold", scale=alt.Scale(domain=[0, 1])),
-            color=colour(labels),
+            color=theme.colour(labels),
         )
     )
     scale = alt.Scale(domain=[low, 1], nice=True)
@@ -76,20 +75,18 @@ def panel(name: str, labels: Sequence[str], y: tuple[str, str], low: float) -> C
         y=alt.Y("low:Q", title=y[1], scale=scale), y2="high:Q"
     )
     line = base.mark_line().encode(
-        y=alt.Y("mean:Q", title=y[1], scale=scale), strokeDash=dash(labels)
+        y=alt.Y("mean:Q", title=y[1], scale=scale), strokeDash=theme.dash(labels)
     )
-    dots = base.transform_filter("abs(datum.threshold - threshold) < 1e-9")
-    dots = dots.mark_point(filled=True, size=60, opacity=1, stroke="white", strokeWidth=1).encode(
-        y=alt.Y("mean:Q", title=y[1], scale=scale),
-        tooltip=[
-            alt.Tooltip("label:N", title="formulation"),
-            alt.Tooltip("threshold:Q"),
-            alt.Tooltip("mean:Q", title=y[1], format=".4f"),
-            alt.Tooltip("low:Q", title="lowest seed", format=".4f"),
-            alt.Tooltip("high:Q", title="highest seed", format=".4f"),
-        ],
+    tooltip = [
+        theme.FORMULATION,
+        alt.Tooltip("threshold:Q"),
+        theme.exact("mean", y[1]),
+        *theme.SEEDS,
+    ]
+    dots = theme.working_point(base).encode(
+        y=alt.Y("mean:Q", title=y[1], scale=scale), tooltip=tooltip
     )
-    return alt.layer(band, line, rule(), dots).properties(width=250)
+    return alt.layer(band, line, theme.rule(), dots).properties(width=250)
 
 
 FIGURE = Figure(

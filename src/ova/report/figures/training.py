@@ -5,8 +5,9 @@ from collections.abc import Sequence
 import altair as alt
 
 from ova.files import Row
+from ova.report import theme
 from ova.report.figures.figure import Figure
-from ova.report.theme import SHOWN, Chart, colour, finish
+from ova.report.select import distinct
 from ova.training.run_folder import Run
 
 SETS = {"training": "", "validation": "validation_"}
@@ -16,14 +17,8 @@ MOST = 200  # epochs drawn; of longer runs every k-th, and the last
 def rows(runs: Sequence[Run]) -> list[Row]:
     """Loss and accuracy of each epoch and set."""
     return [
-        {
-            "label": run.label,
-            "seed": run.seed,
-            "epoch": entry["epoch"],
-            "set": name,
-            "metric": metric,
-        }
-        | {"value": entry[prefix + metric]}
+        {"label": run.label, "seed": run.seed, "epoch": entry["epoch"]}
+        | {"set": name, "metric": metric, "value": entry[prefix + metric]}
         for run in runs
         for entry in thinned(run.log)
         for name, prefix in SETS.items()
@@ -38,20 +33,19 @@ def thinned(log: Sequence[Row]) -> list[Row]:
     return [entry for i, entry in enumerate(log) if i % step == 0 or i == len(log) - 1]
 
 
-def draw(rows: Sequence[Row], labels: Sequence[str]) -> Chart:
+def draw(rows: Sequence[Row], labels: Sequence[str]) -> theme.Chart:
     """Means over seeds; whole lines are validation, dotted ones training."""
-    metrics = list(dict.fromkeys(row["metric"] for row in rows))
-    charts = [panel(m, labels) for m in metrics]
+    charts = [panel(m, labels) for m in distinct(rows, "metric")]
     chart = alt.concat(*charts, columns=2, spacing=30)
-    return finish(chart, rows, cell=340, extra=64)
+    return theme.finish(chart, rows, cell=340, extra=64)
 
 
-def panel(metric: str, labels: Sequence[str]) -> Chart:
+def panel(metric: str, labels: Sequence[str]) -> theme.Chart:
     """The lines of one metric."""
     dotted = alt.Scale(domain=list(SETS), range=[[2, 3], [1, 0]])
     line = (
         alt.Chart()
-        .transform_filter(SHOWN)
+        .transform_filter(theme.SHOWN)
         .transform_filter(alt.datum.metric == metric)
         .transform_aggregate(mean="mean(value)", groupby=["label", "set", "epoch"])
         .mark_line(strokeWidth=1.6)
@@ -59,12 +53,9 @@ def panel(metric: str, labels: Sequence[str]) -> Chart:
     return line.encode(
         x=alt.X("epoch:Q", title="epoch", axis=alt.Axis(tickMinStep=1)),
         y=alt.Y("mean:Q", title=metric, scale=alt.Scale(zero=False)),
-        color=colour(labels),
+        color=theme.colour(labels),
         strokeDash=alt.StrokeDash("set:N", scale=dotted, title=None),
-        tooltip=[
-            alt.Tooltip("label:N", title="formulation"),
-            alt.Tooltip("set:N"),
-        ],
+        tooltip=[theme.FORMULATION, alt.Tooltip("set:N")],
     ).properties(width=400, height=220)
 
 
