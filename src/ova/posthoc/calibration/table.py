@@ -8,7 +8,12 @@ from typing import Any
 from ova.errors import BadInput, pick
 from ova.posthoc.calibration.calibration import Calibration
 
-_NAMES = ("temperature", "top", "beta", "isotonic")  # each a file beside this
+_NAMES = (  # each a file beside this
+    "temperature",
+    "top",
+    "beta",
+    "isotonic",
+)
 CALIBRATIONS: dict[str, type[Calibration]] = {
     name: import_module(f"ova.posthoc.calibration.{name}").CALIBRATION for name in _NAMES
 }

@@ -9,7 +9,11 @@ from ova.predictions.formats.layout import NEEDED as NEEDED
 from ova.predictions.formats.layout import Chunk as Chunk
 from ova.predictions.formats.layout import Chunks as Chunks
 
-_FILES = {".parquet": "parquet", ".csv": "csv", ".npz": "npz"}  # ending -> file
+_FILES = {  # ending -> file
+    ".parquet": "parquet",
+    ".csv": "csv",
+    ".npz": "npz",
+}
 FORMATS: dict[str, Chunks] = {
     ending: import_module(f"ova.predictions.formats.{file}").chunks
     for ending, file in _FILES.items()
