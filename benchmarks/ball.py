@@ -14,8 +14,9 @@ from pathlib import Path
 from torch import Tensor
 
 from ova.files import read_lines
-from ova.nn.formulations import FORMULATIONS, one_vs_all
-from ova.nn.heads import Ball
+from ova.nn.ball import Ball
+from ova.nn.formulation import one_vs_all
+from ova.nn.formulations import FORMULATIONS
 from ova.training.engine import Machine, launch
 
 

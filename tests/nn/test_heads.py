@@ -9,8 +9,10 @@ import torch
 from torch import Tensor
 
 from ova.errors import BadInput
+from ova.nn.ball import Ball
 from ova.nn.formulations import FORMULATIONS
-from ova.nn.heads import Affine, Ball, StartedDistance, Starting
+from ova.nn.heads import Affine
+from ova.nn.starting import StartedDistance, Starting
 
 FROM_RARE = ["ova", "ova-dm", "ova-ball", "ova-focal", "ova-asymmetric", "ova-brier"]
 STARTING = [StartedDistance, Ball]

@@ -1,4 +1,8 @@
-"""Data sets, each turned into a task by one small adapter."""
+"""Data sets, each turned into a task by one small adapter.
+
+A new one is a file beside this and a line in `_TABLE`. `ova data` lists what the file's function
+`inventory` finds, where it has one.
+"""
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
@@ -19,16 +23,20 @@ def _adapter(module: str, function: str, about: str) -> Callable[[Path | None], 
     return load
 
 
-DATASETS: Mapping[str, Callable[[Path | None], Task]] = {
-    "toy": _adapter("toy", "load", "ten Gaussian classes on a circle; OOD: far out, centre"),
-    "digits": _adapter("digits", "load", "8 x 8 digits 0-7; OOD: 8 and 9"),
-    "cifar10": _adapter("cifar", "cifar10", "CIFAR-10; shift: 19 x 5; OOD: CIFAR-100, SVHN"),
-    "cifar100": _adapter("cifar", "cifar100", "CIFAR-100; shift: 19 x 5; OOD: CIFAR-10, SVHN"),
-    "clinc": _adapter("clinc", "clinc", "CLINC150, full BERT vocabulary; OOD: out of scope"),
-    "clinc-trimmed": _adapter("clinc", "trimmed", "CLINC150, only the word pieces it trains"),
-    "clinc-none": _adapter("clinc", "none", "clinc-trimmed with examples of none to train on"),
-    "omniglot": _adapter("omniglot", "load", "964 characters; OOD: those of other alphabets"),
-    "omniglot-near": _adapter("omniglot", "near", "864 characters; OOD: also 100 near ones"),
-    "imagenet": _adapter("imagenet", "load", "ImageNet from disk; shift: 19 x 5"),
-    "imagenet-64": _adapter("imagenet", "small", "the same at 64 x 64"),
+_TABLE = {  # name -> file, its function that makes the task, and what it is
+    "toy": ("toy", "load", "ten Gaussian classes on a circle; OOD: far out, centre"),
+    "digits": ("digits", "load", "8 x 8 digits 0-7; OOD: 8 and 9"),
+    "cifar10": ("cifar", "cifar10", "CIFAR-10; shift: 19 x 5; OOD: CIFAR-100, SVHN"),
+    "cifar100": ("cifar", "cifar100", "CIFAR-100; shift: 19 x 5; OOD: CIFAR-10, SVHN"),
+    "clinc": ("clinc", "clinc", "CLINC150, full BERT vocabulary; OOD: out of scope"),
+    "clinc-trimmed": ("clinc", "trimmed", "CLINC150, only the word pieces it trains"),
+    "clinc-none": ("clinc", "none", "clinc-trimmed with examples of none to train on"),
+    "omniglot": ("omniglot", "load", "964 characters; OOD: those of other alphabets"),
+    "omniglot-near": ("omniglot", "near", "864 characters; OOD: also 100 near ones"),
+    "imagenet": ("imagenet", "load", "ImageNet from disk; shift: 19 x 5"),
+    "imagenet-64": ("imagenet", "small", "the same at 64 x 64"),
 }
+DATASETS: Mapping[str, Callable[[Path | None], Task]] = {
+    name: _adapter(*row) for name, row in _TABLE.items()
+}
+FILES = tuple(dict.fromkeys(file for file, _, _ in _TABLE.values()))

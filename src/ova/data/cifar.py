@@ -1,6 +1,6 @@
 """CIFAR-10 and CIFAR-100 (Krizhevsky, 2009), with their corrupted and out-of-distribution sets."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -20,11 +20,13 @@ from ova.data.images import (
     read_parquet,
     read_table,
 )
+from ova.data.inventory import Item, item
 from ova.data.names import CIFAR10, CIFAR100
 from ova.data.pickles import read_pickle
 from ova.data.sources import Blob, Found, Layout, Origin, locate
 from ova.data.task import NONE, Examples, InMemory, Task
 from ova.errors import BadInput
+from ova.files import sha256
 from ova.predictions.sets import SetName
 
 VALIDATION = 5_000
@@ -192,3 +194,21 @@ def cifar10(data_dir: Path | None) -> Task:
 def cifar100(data_dir: Path | None) -> Task:
     """CIFAR-100; outside it CIFAR-10 and SVHN."""
     return load(HUNDRED, TEN, data_dir)
+
+
+def inventory(data_dir: Path | None) -> Iterator[Item]:
+    """What is there of both, of SVHN, and of their published corrupted arrays."""
+
+    def measure(expected: Expected, canonical: bool, found: Found[Images]) -> tuple[int, int]:
+        y = load_images(found, expected, canonical).y
+        return len(y), len(np.unique(y))
+
+    for cifar in (TEN, HUNDRED):
+        for split, expected in cifar.expected.items():
+            yield item(origin(cifar, split), data_dir, partial(measure, expected, split == "train"))
+    yield item(svhn.origin("test"), data_dir, partial(measure, svhn.EXPECTED["test"], False))
+    for name in ("CIFAR-10-C", "CIFAR-100-C"):
+        there = shift.arrays(name, data_dir)
+        state = "present" if there else "missing (generated when needed)"
+        sources = tuple((f"{name}/{file.name}", sha256(file)) for file in there.values())
+        yield Item(name, state, len(there) or None, None, sources)

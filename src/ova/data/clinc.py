@@ -1,7 +1,7 @@
 """CLINC150 (Larson et al., 2019): sentences of 150 intents, and sentences of none of them."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -10,8 +10,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ova.data import wordpiece
 from ova.data.hub import Hub, hub_dataset
 from ova.data.images import merged
+from ova.data.inventory import Item, item
 from ova.data.sources import Blob, Found, Layout, Origin, locate
 from ova.data.task import NONE, Augmentation, Examples, InMemory, Task, unchanged
 from ova.data.wordpiece import END, LENGTH, PAD, START, UNKNOWN, encode, vocabulary
@@ -226,3 +228,14 @@ def none(data_dir: Path | None) -> Task:
     """Trimmed, and the 100 out-of-scope training sentences as examples of none of the classes."""
     text = trim(sentences(data_dir), "train", "oos_train")
     return task(text, dropping(text), with_none=True)
+
+
+def inventory(data_dir: Path | None) -> Iterator[Item]:
+    """What is there of the sentences and of their vocabulary."""
+
+    def measure(found: Found[Rows]) -> tuple[int, int]:
+        rows = found.read()
+        return sum(map(len, rows.values())), len({intent for _, intent in rows["train"]})
+
+    yield item(origin(), data_dir, measure)
+    yield item(wordpiece.origin(), data_dir, lambda found: (len(found.read()), 0))

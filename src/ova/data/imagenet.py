@@ -1,7 +1,7 @@
 """ImageNet (ILSVRC 2012): class folders or Arrow, too large for memory."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -13,6 +13,7 @@ from ova.data.augmentation import normalise
 from ova.data.folders import scan
 from ova.data.hub import Hub, hub_dataset
 from ova.data.images import hold_out
+from ova.data.inventory import Item
 from ova.data.shift import Change, changes
 from ova.data.sources import places
 from ova.data.stored import Cut, Store, Stored, workers_here
@@ -118,13 +119,22 @@ def undecoded(dataset: Any) -> Any:
     return dataset.cast_column("image", datasets.Image(decode=False))
 
 
+def looked(data_dir: Path | None) -> list[Path]:
+    """The folders in which it may be, in order."""
+    return [place / folder for place in places(data_dir) for folder in FOLDERS]
+
+
+def search(data_dir: Path | None) -> tuple[Split, Split] | None:
+    """Train and test, from the first folder on disk that has both."""
+    found = (on_disk(folder) for folder in looked(data_dir) if folder.is_dir())
+    return next(filter(None, found), None)
+
+
 def find(data_dir: Path | None) -> tuple[Split, Split]:
     """Train and test, from the first place that has both."""
-    looked = [place / folder for place in places(data_dir) for folder in FOLDERS]
-    for folder in looked:
-        found = on_disk(folder) if folder.is_dir() else None
-        if found:
-            return found
+    there = search(data_dir)
+    if there:
+        return there
     try:
         train, test = (
             from_arrow(hub_dataset(Hub("ILSVRC/imagenet-1k", None, split)), split)
@@ -135,7 +145,7 @@ def find(data_dir: Path | None) -> tuple[Split, Split]:
             "ImageNet is not here.\n"
             "  looked for: train/<class>/*.JPEG + val/<class>/*.JPEG\n"
             "  looked for: data/train-*.parquet + data/validation-*.parquet\n"
-            f"  in: {', '.join(map(str, looked))}\n"
+            f"  in: {', '.join(map(str, looked(data_dir)))}\n"
             f"  and on the hub: {error}\n"
             f"  to get it: {HOW}; then name its folder with --data-dir or OVA_DATA."
         ) from error
@@ -193,3 +203,18 @@ def load(data_dir: Path | None, size: int = 224) -> Task:
 def small(data_dir: Path | None) -> Task:
     """The same images at 64 x 64, for machines without a GPU."""
     return load(data_dir, 64)
+
+
+def inventory(data_dir: Path | None) -> Iterator[Item]:
+    """What is there of ImageNet; its digests are of names and sizes."""
+    try:
+        found = search(data_dir)
+    except BadInput as error:
+        yield Item("ImageNet", str(error))
+        return
+    if found is None:
+        yield Item("ImageNet", "missing")
+        return
+    for name, split in zip(("ImageNet train", "ImageNet test"), found, strict=True):
+        sources = tuple(split.sources.items())
+        yield Item(name, "present", len(split.y), len(split.classes), sources)

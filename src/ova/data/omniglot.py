@@ -1,7 +1,7 @@
 """Omniglot (Lake et al., 2015): 964 characters to learn, twenty drawings of each."""
 
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -12,7 +12,8 @@ import torch
 from ova.data.augmentation import normalise
 from ova.data.drawings import LADDERS, changed, small
 from ova.data.images import decode, merged
-from ova.data.sources import Blob, Layout, Origin, locate
+from ova.data.inventory import Item, item
+from ova.data.sources import Blob, Found, Layout, Origin, locate
 from ova.data.task import NONE, Examples, InMemory, Task
 from ova.errors import BadInput
 from ova.predictions.sets import SetName
@@ -147,3 +148,14 @@ def load(data_dir: Path | None, near: int = 0) -> Task:
 def near(data_dir: Path | None) -> Task:
     """The same with 864 characters to learn; outside also 100 characters of the same alphabets."""
     return load(data_dir, NEAR)
+
+
+def inventory(data_dir: Path | None) -> Iterator[Item]:
+    """What is there of both sets of characters."""
+
+    def measure(found: Found[Drawings]) -> tuple[int, int]:
+        held = found.read()
+        return len(held.label), len(held.names)
+
+    for split in CHARACTERS:
+        yield item(origin(split), data_dir, measure)

@@ -1,10 +1,12 @@
 """Calibration: the reliability curve, and the numbers read off it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from ova.errors import BadInput
+from ova.metrics.metric import Metric
 from ova.predictions import Predictions
 from ova.predictions.columns import Array
 
@@ -159,3 +161,31 @@ def classwise_error(p: Predictions, bins: int = BINS) -> float | None:
 def _ratio(above: Array, below: Array) -> Array:
     empty = np.full(len(below), np.nan)
     return np.asarray(np.divide(above, below, out=empty, where=below > 0))
+
+
+def _off(read: Callable[[Reliability], float], about: str, rule: str = "equal-width") -> Metric:
+    return Metric(
+        lambda p: read(reliability(p, BINS, rule)),
+        "lower",
+        about,
+        {"bins": BINS, "rule": rule},
+        calibrated=True,
+    )
+
+
+METRICS = {
+    "ece": _off(expected_error, "expected calibration error, equal-width bins"),
+    "ece_equal_mass": _off(
+        expected_error, "expected calibration error, bins of equal counts", "equal-mass"
+    ),
+    "ece_classwise": Metric(
+        classwise_error,
+        "lower",
+        "mean calibration error of each class's p",
+        {"bins": BINS, "rule": "equal-width"},
+    ),
+    "mce": _off(largest_error, "largest gap between accuracy and confidence in a bin"),
+    "rms_calibration_error": _off(
+        rms_error, "root mean square gap between accuracy and confidence"
+    ),
+}

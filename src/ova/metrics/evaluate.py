@@ -24,8 +24,7 @@ from ova.scores import SCORES
 Sets = Mapping[str, Predictions | Callable[[], Predictions]]
 POINTS = 500  # of a curve in the report; the numbers are read off all of them
 DIGITS = 6
-# What a calibration after training can change; the rest is of the answers or of all K probabilities.
-CALIBRATED = ("confidence", "ece", "ece_equal_mass", "mce", "rms_calibration_error")
+CALIBRATED = tuple(name for name, metric in METRICS.items() if metric.calibrated)
 
 
 class Calibration(Protocol):

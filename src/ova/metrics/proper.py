@@ -1,5 +1,6 @@
 """One value per example and its mean: accuracy, and the scores that are best for the truth."""
 
+from ova.metrics.metric import Mean, Metric
 from ova.predictions import Predictions
 from ova.predictions.columns import Array
 
@@ -61,3 +62,31 @@ def one_vs_all_brier(p: Predictions) -> Array | None:
     array([0.5])
     """
     return None if p.normalised else p.squared_error
+
+
+METRICS = {
+    "accuracy": Metric(Mean(right), "higher", "share of right answers"),
+    "confidence": Metric(
+        Mean(confidence),
+        "neither",
+        "mean of max p, never renormalised",
+        outside=True,
+        calibrated=True,
+    ),
+    "nll": Metric(
+        Mean(log_loss), "lower", "mean of -log p of the target; probabilities that sum to 1"
+    ),
+    "nll_one_vs_all": Metric(
+        Mean(one_vs_all_log_loss),
+        "lower",
+        "mean negative log-likelihood of K yes-or-no answers; one-vs-all",
+        outside=True,
+    ),
+    "brier": Metric(Mean(brier), "lower", "mean squared error of the K-vector that sums to 1"),
+    "brier_one_vs_all": Metric(
+        Mean(one_vs_all_brier),
+        "lower",
+        "mean of the K yes-or-no Brier scores, added up; one-vs-all",
+        outside=True,
+    ),
+}

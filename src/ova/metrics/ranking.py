@@ -4,8 +4,10 @@ Higher means inside, everywhere. The positive class is named in each function.
 """
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -30,6 +32,19 @@ class Ranking:
     def accepted(self) -> tuple[Array, Array]:
         """How many inside and outside pass each distinct score, the strictest first."""
         return _not_below(self.inside), _not_below(self.outside)
+
+
+@dataclass(frozen=True)
+class Detection:
+    """A number about scores of two sets, inside and outside, read off their ranking."""
+
+    measure: Callable[[Ranking], float]
+    better: str
+    about: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+    def __call__(self, r: Ranking) -> float:
+        return self.measure(r)
 
 
 def rank(inside: ArrayLike, outside: ArrayLike, *, both: bool = True) -> Ranking:
@@ -153,3 +168,23 @@ def precision_recall(r: Ranking) -> tuple[Array, Array]:
     """
     tp, fp = r.accepted()
     return tp / r.n, tp / (tp + fp)
+
+
+DETECTION = {
+    "auroc": Detection(auroc, "higher", "P(inside scores above outside), ties half; exact"),
+    "aupr_inside": Detection(
+        aupr_inside, "higher", "average precision, inside positive", {"positive": "inside"}
+    ),
+    "aupr_outside": Detection(
+        aupr_outside,
+        "higher",
+        "average precision, outside positive (the paper's AUPRC)",
+        {"positive": "outside"},
+    ),
+    "fpr95": Detection(
+        fpr_at_tpr, "lower", "outside accepted where 95 % of inside is", {"tpr": 0.95}
+    ),
+    "detection_error": Detection(
+        detection_error, "lower", "smallest mean of the two error rates", {"prior": 0.5}
+    ),
+}

@@ -6,23 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from ova.errors import BadInput
+from ova.metrics.metric import Mean
 from ova.metrics.ranking import Ranking, rank
 from ova.predictions import Predictions
 from ova.predictions.columns import Array
 
 Statistic = Callable[..., float | None]  # of one or more Predictions
 CELLS = 1 << 22  # row numbers drawn at a time
-
-
-@dataclass(frozen=True)
-class Mean:
-    """The statistic that is the mean of one value per example; all draws are averaged at once."""
-
-    each: Callable[[Predictions], Array | None]  # None: the predictions do not have the values
-
-    def __call__(self, p: Predictions) -> float | None:
-        values = self.each(p)
-        return None if values is None else float(np.mean(values, dtype=np.float64))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ova.metrics.calibration import counts, edges_of
+from ova.metrics.metric import Metric
 from ova.metrics.ranking import Ranking, rank
 from ova.predictions import Predictions
 from ova.predictions.columns import Array
@@ -112,3 +113,12 @@ def histogram(inside: Predictions, outside: Predictions | None = None, bins: int
         at = edges_of(outside.confidence, bins, "equal-width")
         strange = counts(outside.confidence, np.zeros(len(outside), np.uint8), at, 1)[0][:, 0]
     return Histogram(edges[:-1], edges[1:], count[:, 1], count[:, 0], strange)
+
+
+METRICS = {
+    "aurc": Metric(
+        lambda p: aurc(certainty(p)),
+        "lower",
+        "area under risk against coverage, by confidence",
+    ),
+}

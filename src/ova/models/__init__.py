@@ -1,32 +1,32 @@
-"""Backbones: networks that give features; the formulation brings the head."""
+"""Models: networks that give features; the formulation brings the last layer.
 
-from collections.abc import Callable, Mapping
+A new model is a file beside this with a `MODELS` that has its name, and a line in `_FILES`.
+"""
+
+from collections.abc import Mapping
+from importlib import import_module
 
 from ova.errors import pick
-from ova.models.backbone import Backbone
-from ova.models.bert import bert_mini, bert_mini_mean
-from ova.models.convnet import convnet
-from ova.models.mlp import mlp
+from ova.models.backbone import Build
 from ova.models.pretrained import encoder, is_folder
-from ova.models.resnet import resnet20, resnet50
-from ova.models.text_cnn import text_cnn
 from ova.models.wide_resnet import parse, wide_resnet
 
-Build = Callable[[tuple[int, ...], float], Backbone]
-
+_FILES = {  # name -> file
+    "mlp": "mlp",
+    "mlp-256": "mlp",
+    "convnet": "convnet",
+    "convnet-medium": "convnet",
+    "convnet-small": "convnet",
+    "resnet20": "resnet",
+    "wrn-16-2": "wide_resnet",
+    "wrn-28-10": "wide_resnet",
+    "resnet50": "resnet",
+    "text-cnn": "text_cnn",
+    "bert-mini": "bert",
+    "bert-mini-mean": "bert",
+}
 MODELS: Mapping[str, Build] = {
-    "mlp": mlp(16),
-    "mlp-256": mlp(256),
-    "convnet": convnet(64, 128, 256),
-    "convnet-medium": convnet(32, 64, 128),
-    "convnet-small": convnet(16, 32, 64),
-    "resnet20": resnet20,
-    "wrn-16-2": wide_resnet(16, 2),
-    "wrn-28-10": wide_resnet(28, 10),
-    "resnet50": resnet50,
-    "text-cnn": text_cnn,
-    "bert-mini": bert_mini,
-    "bert-mini-mean": bert_mini_mean,
+    name: import_module(f"ova.models.{file}").MODELS[name] for name, file in _FILES.items()
 }
 
 

@@ -1,5 +1,7 @@
 """What every model is: a network that turns prepared inputs into features."""
 
+from collections.abc import Callable
+
 from torch import Tensor, nn
 
 from ova.errors import BadInput
@@ -20,6 +22,9 @@ class Backbone(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         f: Tensor = self.body(x)
         return f
+
+
+Build = Callable[[tuple[int, ...], float], Backbone]  # of (shape of an input, dropout)
 
 
 def image_shape(shape: tuple[int, ...], model: str, smallest: int) -> int:

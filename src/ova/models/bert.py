@@ -106,3 +106,6 @@ def network(shape: tuple[int, ...], dropout: float) -> Any:
         pad_token_id=0,
     )
     return BertModel(config)
+
+
+MODELS = {"bert-mini": bert_mini, "bert-mini-mean": bert_mini_mean}

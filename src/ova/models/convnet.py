@@ -1,13 +1,11 @@
 """A small convolutional network for small images: 8 x 8 digits, 28 x 28 drawings."""
 
-from collections.abc import Callable
-
 from torch import nn
 
-from ova.models.backbone import Backbone, he_start, image_shape
+from ova.models.backbone import Backbone, Build, he_start, image_shape
 
 
-def convnet(*widths: int) -> Callable[[tuple[int, ...], float], Backbone]:
+def convnet(*widths: int) -> Build:
     """A network with so many channels in its three layers."""
 
     def build(shape: tuple[int, ...], dropout: float = 0.0) -> Backbone:
@@ -36,3 +34,10 @@ def network(shape: tuple[int, ...], dropout: float, widths: tuple[int, ...]) -> 
     layers += [nn.AdaptiveAvgPool2d(grid), nn.Flatten(), nn.Dropout(dropout)]
     layers += [nn.Linear(size, widths[-1], bias=False), nn.BatchNorm1d(widths[-1]), nn.ReLU()]
     return Backbone(he_start(nn.Sequential(*layers)), widths[-1])
+
+
+MODELS = {
+    "convnet": convnet(64, 128, 256),
+    "convnet-medium": convnet(32, 64, 128),
+    "convnet-small": convnet(16, 32, 64),
+}

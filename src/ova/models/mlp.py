@@ -1,14 +1,12 @@
 """Networks for vectors: the paper's for the 2-D toy, and a wider one for tables."""
 
-from collections.abc import Callable
-
 from torch import nn
 
 from ova.errors import BadInput
-from ova.models.backbone import Backbone
+from ova.models.backbone import Backbone, Build
 
 
-def mlp(width: int) -> Callable[[tuple[int, ...], float], Backbone]:
+def mlp(width: int) -> Build:
     """D-width-width with a ReLU after both layers; the last layer of the paper's MLP is the head.
 
     Dropout acts between the two layers, not on the features: see docs/formulations.md, the ball.
@@ -22,3 +20,6 @@ def mlp(width: int) -> Callable[[tuple[int, ...], float], Backbone]:
 
     build.__doc__ = f"vectors through two layers of {width} with ReLU"
     return build
+
+
+MODELS = {"mlp": mlp(16), "mlp-256": mlp(256)}

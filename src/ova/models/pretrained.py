@@ -1,7 +1,6 @@
 """Encoders that the user has on disk, in a folder of transformers: configuration and safetensors."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from ova.errors import BadInput
-from ova.models.backbone import Backbone
+from ova.models.backbone import Backbone, Build
 
 TUNED, FROZEN = "folder:", "frozen:"
 Config = dict[str, Any]
@@ -48,7 +47,7 @@ def is_folder(name: str) -> bool:
     return name.startswith((TUNED, FROZEN))
 
 
-def encoder(name: str) -> Callable[[tuple[int, ...], float], Backbone]:
+def encoder(name: str) -> Build:
     """The encoder in a folder, with its weights."""
     folder = Path(name.partition(":")[2])
     config = read_config(folder)

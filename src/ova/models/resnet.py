@@ -67,3 +67,6 @@ def resnet50(shape: tuple[int, ...], dropout: float = 0.0) -> Backbone:
         downsample_in_bottleneck=False,
     )
     return Backbone(Pooled(ResNetModel(config), dropout), 2048)
+
+
+MODELS = {"resnet20": resnet20, "resnet50": resnet50}

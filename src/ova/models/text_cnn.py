@@ -34,3 +34,6 @@ def text_cnn(shape: tuple[int, ...], dropout: float = 0.0) -> Backbone:
     if len(shape) != 2:
         raise BadInput(f"text-cnn takes tokens, shape (vocabulary, length), not {shape}")
     return Backbone(Spans(shape[0], dropout), WIDTH * len(SPANS))
+
+
+MODELS = {"text-cnn": text_cnn}

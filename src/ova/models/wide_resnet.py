@@ -1,13 +1,12 @@
 """Wide residual networks WRN-d-k (Zagoruyko and Komodakis, 2016)."""
 
 import re
-from collections.abc import Callable
 
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ova.errors import BadInput
-from ova.models.backbone import Backbone, he_start, image_shape
+from ova.models.backbone import Backbone, Build, he_start, image_shape
 
 
 class PreBlock(nn.Module):
@@ -41,7 +40,7 @@ def parse(name: str) -> tuple[int, int] | None:
     return (int(match[1]), int(match[2])) if match else None
 
 
-def wide_resnet(depth: int, width: int) -> Callable[[tuple[int, ...], float], Backbone]:
+def wide_resnet(depth: int, width: int) -> Build:
     """A builder of WRN-depth-width; the depth is 6 n + 4 with n blocks in each of three stages."""
     n, rest = divmod(depth - 4, 6)
     if n < 1 or rest or width < 1:
@@ -66,3 +65,6 @@ def wide_resnet(depth: int, width: int) -> Callable[[tuple[int, ...], float], Ba
         f"WRN-{depth}-{width}: {n} blocks in each of three stages, {width} times as wide."
     )
     return build
+
+
+MODELS = {"wrn-16-2": wide_resnet(16, 2), "wrn-28-10": wide_resnet(28, 10)}

@@ -1,56 +1,21 @@
-"""Head, link and loss bound as one value, so that what must agree cannot drift apart."""
+"""The formulations by name: the paper's four, ours, and variants to compare them with.
 
-from collections.abc import Callable
-from dataclasses import dataclass
+A new one of known parts is a line; one with parts of its own is a file that says
+`FORMULATION = ...`, as `ball.py` does, and a line.
+"""
+
 from functools import partial
+from importlib import import_module
 
-import torch
-import torch.nn.functional as F
 from torch import Tensor
 
-from ova.nn.heads import (
-    Affine,
-    Ball,
-    Distance,
-    LastLayer,
-    LogitDistance,
-    ScaledDistance,
-    StartedDistance,
-)
-from ova.nn.links import BRIER, CROSS_ENTROPY, SIGMOID, TWICE_SIGMOID, Binary, Link, focal
-from ova.nn.losses import PerExample, one_vs_all_loss, softmax_loss, wide
+from ova.nn.formulation import Formulation, one_vs_all, softmax
+from ova.nn.heads import Affine, Distance, LastLayer, LogitDistance, ScaledDistance
+from ova.nn.links import BRIER, SIGMOID, TWICE_SIGMOID, focal
+from ova.nn.losses import PerExample, softmax_loss, wide
+from ova.nn.starting import StartedDistance
 
-HeadMaker = Callable[[int, int], LastLayer]
-
-
-@dataclass(frozen=True)
-class Formulation:
-    """How a classifier ends: embedding -> logits z -> probabilities, and the loss to train it."""
-
-    about: str
-    head: HeadMaker  # (in_features, classes) -> a module that gives logits
-    loss: PerExample  # (z, y, smoothing=0) -> one value per example
-    probs: Callable[[Tensor], Tensor]
-    log_probs: Callable[[Tensor], Tensor]
-    normalised: bool  # whether the probabilities of an example sum to one
-
-
-def softmax(about: str, head: HeadMaker, loss: PerExample = softmax_loss) -> Formulation:
-    """Classes that exclude each other, with probabilities that sum to one."""
-    return Formulation(about, head, loss, _softmax, _log_softmax, normalised=True)
-
-
-def one_vs_all(
-    about: str,
-    head: HeadMaker,
-    link: Link = SIGMOID,
-    binary: Binary = CROSS_ENTROPY,
-    trained_with: Link | None = None,
-    smoothing: float = 0.0,
-) -> Formulation:
-    """One yes-or-no question per class: p_k = link(z_k), which may all be small."""
-    loss = partial(one_vs_all_loss, smoothing=smoothing, link=trained_with or link, binary=binary)
-    return Formulation(about, head, loss, _wide(link.p), _wide(link.log_p), normalised=False)
+__all__ = ["DEFAULT", "DEFAULT_FROZEN", "FORMULATIONS", "PAPER", "Formulation"]
 
 
 def entropic(scale: float) -> PerExample:
@@ -72,18 +37,6 @@ def even(in_features: int, classes: int) -> LastLayer:
     return Affine(in_features, classes, p=1 / 2)
 
 
-def _wide(link: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
-    return lambda z: link(wide(z))
-
-
-def _softmax(z: Tensor) -> Tensor:
-    return torch.softmax(wide(z), -1)
-
-
-def _log_softmax(z: Tensor) -> Tensor:
-    return F.log_softmax(wide(z), -1)
-
-
 # When the user names none; docs/choosing.md has the evidence.
 DEFAULT = "ova-ball"
 DEFAULT_FROZEN = "ova"  # distances want features that can move
@@ -95,7 +48,7 @@ FORMULATIONS: dict[str, Formulation] = {
     "ova": one_vs_all("affine logits, sigmoid", rare),
     "ova-dm": one_vs_all("distances, 2 sigmoid(-d)", StartedDistance, TWICE_SIGMOID),
     # Ours.
-    "ova-ball": one_vs_all("bounded embedding in balls with soft borders, sigmoid(r - s d)", Ball),
+    "ova-ball": import_module("ova.nn.ball").FORMULATION,
     # The paper's start.
     "ova-zero": one_vs_all("ova from p = 1/2", even),
     "ova-dm-zero": one_vs_all("ova-dm with all centres at zero", Distance, TWICE_SIGMOID),

@@ -70,3 +70,9 @@ def check(p: Predictions, fewest: int, method: str) -> Array:
             "hold out more examples"
         )
     return right
+
+
+def check_score(name: str) -> None:
+    """Refuse the name of a score that no calibration reads."""
+    if name not in (LOGIT, MAX_LOGIT):
+        raise BadInput(f"a calibration reads {LOGIT!r} or {MAX_LOGIT!r}, not {name!r}")
