@@ -220,6 +220,52 @@ ADDITIONS = {
         and [p.suffix for p in inside([Path(__file__).parent])] == [".mine"]
         """,
     ),
+    "experiment": Addition(
+        "experiments/mine.py",
+        """
+        from dataclasses import replace
+
+        from ova.experiments import toy
+
+        EXPERIMENT = replace(toy.EXPERIMENT, name="mine", about="mine")
+        """,
+        "experiments/__init__.py",
+        "_FILES = (",
+        '    "mine",',
+        'listed("experiments") and "mine" in ran("run", "other").output',
+    ),
+    "figure": Addition(
+        "report/figures/mine.py",
+        """
+        from dataclasses import replace
+
+        from ova.report.figures.training import FIGURE as LIKE
+
+        FIGURE = replace(LIKE, title="A figure of mine", section="trust")
+        """,
+        "report/figures/__init__.py",
+        "NAMES = (",
+        '    "mine",',
+        """
+        html([run]).index("A figure of mine")
+        < html([run]).index("Where does it break?", html([run]).index("A figure of mine"))
+        """,
+    ),
+    "command": Addition(
+        "cli/mine.py",
+        '''
+        import typer
+
+
+        def mine(word: str) -> None:
+            """Mine."""
+            typer.echo(word)
+        ''',
+        "cli/app.py",
+        "COMMANDS = {",
+        '    "mine": "mine",',
+        'ran("mine", "hello").output == "hello\\n" and "Mine." in ran("--help").output',
+    ),
 }
 
 LOOK = """
@@ -231,28 +277,37 @@ import numpy as np
 import torch
 
 import ova
+from ova.cli.app import app
+from ova.cli.catalogue import rows
 from ova.cli.corrupt import chosen_types
-from ova.cli.roles import inside
-from ova.cli.tables import TABLES
 from ova.data import DATASETS
 from ova.data.inventory import inventory
 from ova.data.shift import changes
 from ova.experiments import EXPERIMENTS
 from ova.metrics import detection
+from ova.metrics.model_files import inside
 from ova.models import model
 from ova.posthoc.calibration import Top, from_json
 from ova.predictions import Predictions, read_any
+from ova.report.page import html
 from ova.training.estimator import KEPT
+from ova.training.run_folder import Run
+from typer.testing import CliRunner
 
 white = np.full((2, 8, 8, 3), 255, np.uint8)
 p = np.array([[0.9, 0.1], [0.4, 0.6]])
 said = Predictions.from_probs(p, [0, 0], normalised=True)
 outside = Predictions.from_probs(p, [-1, -1], normalised=True)
+run = Run("e", "r", "ova", 0, log=[{"epoch": e, "loss": 1, "validation_loss": 1} for e in (1, 2)])
 fixed = Top(n=2, normalised=True, a=1.0, b=0.0, score="logit of max_p")
 
 
 def listed(kind):
-    return ("mine", "mine") in {(name, about.lower().rstrip(".")) for name, about in TABLES[kind]()}
+    return ("mine", "mine") in {(name, about.lower().rstrip(".")) for name, about in rows(kind)}
+
+
+def ran(*words):
+    return CliRunner().invoke(app, words)
 
 
 def measured():
@@ -300,7 +355,8 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bool]:
     )
     assert ran.returncode == 0, ran.stderr
     assert str(home) in ran.stderr  # it was the copy that was looked at
-    return json.loads(ran.stdout)
+    answers: dict[str, bool] = json.loads(ran.stdout)
+    return answers
 
 
 @pytest.mark.parametrize("kind", ADDITIONS)

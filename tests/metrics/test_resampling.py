@@ -13,7 +13,8 @@ from ova.metrics import (
     detection,
     paired_difference,
 )
-from ova.metrics.resampling import Mean, bootstrap_all, bootstrap_ranking
+from ova.metrics.metric import Mean
+from ova.metrics.resampling import bootstrap_all, bootstrap_ranking
 from ova.predictions import Predictions
 from ova.scores import SCORES
 
