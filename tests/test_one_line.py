@@ -232,7 +232,7 @@ ADDITIONS = {
         "experiments/__init__.py",
         "_FILES = (",
         '    "mine",',
-        'listed("experiments") and "mine" in ran("run", "other").output',
+        'listed("experiments") and "mine" in str(ran("run", "other").exception)',
     ),
     "figure": Addition(
         "report/figures/mine.py",
