@@ -7,9 +7,9 @@ from typing import Any
 from ova.files import Row
 from ova.report import comparison, evidence, paper, summary, thresholds
 from ova.report.figures import FIGURES
+from ova.report.live_tables import live_table, wishes
 from ova.report.markup import Markup, el, join
 from ova.report.runs import labels
-from ova.report.threshold_tables import live_table, wishes
 from ova.training.run_folder import Run
 
 
