@@ -44,7 +44,6 @@ EXTRAS: dict[str, dict[str, str]] = {
         "lightning_fabric": "Lightning Fabric",
         "optuna": "Optuna",
         "safetensors": "safetensors",
-        "sklearn": "scikit-learn",
         "sqlalchemy": "SQLAlchemy",
         "tokenizers": "tokenizers",
         "transformers": "transformers",
