@@ -15,8 +15,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ova.corruptions import CORRUPTIONS, SEVERITIES, corrupt, find_textures
+from ova.corruptions import CORRUPTIONS, SEVERITIES, corrupt
 from ova.corruptions.table import cores
+from ova.data.frost import find_textures
 
 WHOLE = 10_000  # images of the test set
 REFERENCE = {

@@ -6,4 +6,3 @@ from ova.corruptions.table import SEVERITIES as SEVERITIES
 from ova.corruptions.table import SUBSETS as SUBSETS
 from ova.corruptions.table import corrupt as corrupt
 from ova.corruptions.textures import Textures as Textures
-from ova.corruptions.textures import find_textures as find_textures

@@ -8,7 +8,6 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from ova.corruptions.compiled import compiled
 from ova.corruptions.corruption import Corruption, Images, Work
 from ova.corruptions.draws import LOW16, S16, Keys, bits, uniform
 from ova.corruptions.filters import (
@@ -23,6 +22,7 @@ from ova.corruptions.filters import (
     pad_line,
     zoom_grid,
 )
+from ova.corruptions.jit import compiled
 
 # Sums of weights miss a whole grey level by a few float32 roundings; cutting would make it a
 # level less. The reference has the same doubt in float64, with its own luck.

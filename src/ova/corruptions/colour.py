@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from ova.corruptions.compiled import compiled
 from ova.corruptions.corruption import Corruption, Images, Work
+from ova.corruptions.jit import compiled
 
 
 def brightness(work: Work) -> Images:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from ova.corruptions.compiled import compiled
+from ova.corruptions.jit import compiled
 
 Keys = NDArray[np.uint64]
 

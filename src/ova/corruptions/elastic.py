@@ -5,10 +5,10 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from ova.corruptions.compiled import compiled
 from ova.corruptions.corruption import Corruption, Images, Work
 from ova.corruptions.draws import Keys, uniform
 from ova.corruptions.filters import Plane, gaussian_matrix, smooth
+from ova.corruptions.jit import compiled
 
 
 def elastic_transform(work: Work) -> Images:

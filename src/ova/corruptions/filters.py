@@ -5,7 +5,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from ova.corruptions.compiled import compiled
+from ova.corruptions.jit import compiled
 
 Row = NDArray[np.float32]
 Plane = NDArray[np.float32]

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import poisson
 
-from ova.corruptions.compiled import compiled
 from ova.corruptions.corruption import Corruption, Images, Work
 from ova.corruptions.draws import LOW16, LOW32, S16, S32, Keys, bits, normal_table
+from ova.corruptions.jit import compiled
 
 
 def gaussian_noise(work: Work) -> Images:

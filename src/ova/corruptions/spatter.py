@@ -4,10 +4,10 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from ova.corruptions.compiled import compiled
 from ova.corruptions.corruption import Corruption, Images, Work
 from ova.corruptions.draws import Keys, fill_normal, normal_table
 from ova.corruptions.filters import Plane, Row, gaussian_matrix, smooth
+from ova.corruptions.jit import compiled
 
 WATER = np.array([175, 238, 238], np.float32)  # pale turquoise
 MUD = np.array([63, 42, 20], np.float32)  # brown

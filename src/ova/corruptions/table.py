@@ -74,7 +74,7 @@ def corrupt(  # noqa: PLR0913 -- everything a result depends on stands here, by 
 
     The result for an image depends on the seed, the name, the severity and the image's id (its
     row number unless `ids` are given), not on the batch it is in nor on the number of workers.
-    Frost uses generated textures unless given others (`find_textures`).
+    Frost uses generated textures unless given others (`ova.data.frost.find_textures`).
 
     Hendrycks and Dietterich, "Benchmarking Neural Network Robustness to Common Corruptions and
     Perturbations", 2019.

@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ova.corruptions.blur import NUDGE, lines, motion_path, motion_weights, zoom_lerp
-from ova.corruptions.compiled import compiled
 from ova.corruptions.corruption import Corruption, Images, Work
 from ova.corruptions.draws import Keys, fill_normal, normal_table, uniform
 from ova.corruptions.filters import (
@@ -18,6 +17,7 @@ from ova.corruptions.filters import (
     inside,
     pad_line,
 )
+from ova.corruptions.jit import compiled
 from ova.corruptions.textures import Textures
 
 

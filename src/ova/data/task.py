@@ -7,8 +7,6 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-NONE = -1  # the target of an example that belongs to none of the classes
-
 
 class Examples(Protocol):
     """Examples with targets, served in whole batches of chosen rows."""

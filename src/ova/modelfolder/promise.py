@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
-from ova.data.task import NONE, Task
+from ova.data.task import Task
 from ova.errors import BadInput
 from ova.posthoc.certificates import Floats, accuracy_values, coverage_value
 from ova.posthoc.threshold import Promise, Threshold, check_promise, fit_threshold, scored
-from ova.predictions import Predictions, SetName, read
+from ova.predictions import NONE, Predictions, SetName, read
 from ova.training.run_folder import predictions_path
 from ova.userdata.gather import OUTSIDE
 

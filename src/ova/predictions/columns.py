@@ -74,7 +74,7 @@ class Predictions:
         keep_probs: bool = False,
     ) -> "Predictions":
         """Columns of an N x K matrix of probabilities, checked and never repaired."""
-        from ova.predictions import kernels
+        from ova.predictions import reduction
 
         p = matrix(probs, "probabilities")
         ids, y = rows_of(id, target, p)
@@ -82,7 +82,7 @@ class Predictions:
         def work(rows: slice, prediction: Array, out: Array) -> int:
             q = own(p[rows])
             views = q.view(f"i{q.itemsize}"), q.view(f"u{q.itemsize}")
-            return kernels.reduce_probs(q, views, y[rows], normalised, prediction, out)
+            return reduction.reduce_probs(q, views, y[rows], normalised, prediction, out)
 
         prediction, out, bad = _reduce(p, work)
         if bad >= 0:
@@ -100,7 +100,7 @@ class Predictions:
         keep_probs: bool = False,
     ) -> "Predictions":
         """Columns of logits and their log-probabilities, which do not saturate at one."""
-        from ova.predictions import kernels
+        from ova.predictions import reduction
 
         logits, log_p = matrix(z, "logits"), matrix(log_probs, "log-probabilities")
         if logits.shape != log_p.shape:
@@ -109,7 +109,7 @@ class Predictions:
 
         def work(rows: slice, prediction: Array, out: Array) -> int:
             args = (own(logits[rows]), own(log_p[rows]), y[rows], normalised, prediction, out)
-            return kernels.reduce_logits(*args)
+            return reduction.reduce_logits(*args)
 
         prediction, out, bad = _reduce(log_p, work)
         if bad >= 0:
@@ -174,7 +174,7 @@ def own(x: Array) -> Array:
 
 def _reduce(p: Array, work: Callable[[slice, Array, Array], int]) -> tuple[Array, Array, int]:
     """Predictions and columns of all rows, and the first bad row or -1."""
-    from ova.predictions.compiled import by_blocks
+    from ova.predictions.parallel import by_blocks
 
     prediction, out = np.empty(len(p), np.int32), np.empty((8, len(p)), p.dtype)
 

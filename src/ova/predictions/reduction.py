@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ova.predictions.compiled import compiled
+from ova.predictions.parallel import compiled
 
 # Rows of `out`.
 CONFIDENCE, LOG_P, LOG_ANSWERS, LOG_NONE, SQUARED_ERROR, ENTROPY, MAX_LOGIT, ENERGY = range(8)
