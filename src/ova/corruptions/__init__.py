@@ -1,4 +1,4 @@
-"""The nineteen corruptions, seeded and whole-batch."""
+"""The nineteen corruptions of ImageNet-C and CIFAR-10-C for batches of images, the same for a seed."""
 
 from ova.corruptions.corruption import Corruption as Corruption
 from ova.corruptions.table import CORRUPTIONS as CORRUPTIONS

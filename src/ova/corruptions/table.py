@@ -1,4 +1,4 @@
-"""The table of corruptions, the subsets people report, and the one function that applies them."""
+"""The corruptions by name, the subsets people report, and `corrupt`, which applies one."""
 
 import os
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""Weather: snow, frost, fog, and spatter of water or mud."""
+"""Weather: snow, frost and fog."""
 
 from functools import lru_cache
 

@@ -1,4 +1,4 @@
-"""Small images: decoded once, kept as uint8 arrays, checked, and changed in whole batches."""
+"""Data sets of small images: decoded once, cached as uint8 arrays, checked against the published ones."""
 
 import hashlib
 import io

@@ -1,4 +1,4 @@
-"""What every data set becomes: examples in whole batches, and a task made of them."""
+"""`Task`: the examples to train, validate and evaluate on; what every data set becomes."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Inside against outside: one sort per score, and every number read off the same counts.
+"""Out-of-distribution detection: AUROC, average precision, FPR at 95 % TPR from one sort of the scores.
 
 Higher means inside, everywhere. The positive class is named in each function.
 """

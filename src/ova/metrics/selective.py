@@ -1,4 +1,4 @@
-"""Answering only when sure: accuracy against a confidence threshold, risk against coverage."""
+"""Selective prediction: accuracy against a confidence threshold, risk against coverage."""
 
 from dataclasses import dataclass
 

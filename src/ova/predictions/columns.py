@@ -1,4 +1,4 @@
-"""What a model said about a data set, as columns: one row per example, no matrix needed."""
+"""`Predictions`: target, predicted class, confidence and the like, a column each, a row per example."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
