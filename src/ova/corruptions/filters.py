@@ -7,6 +7,8 @@ from numpy.typing import NDArray
 
 from ova.corruptions.jit import compiled
 
+Pixels = NDArray[np.uint8]
+Floats = NDArray[np.float32]
 Row = NDArray[np.float32]
 Plane = NDArray[np.float32]
 Indices = NDArray[np.int64]

@@ -20,30 +20,19 @@ SHARE = 1 << 18  # pixels that one thread takes at a time; this bounds the worki
 FEW = 1 << 15  # pixels for which starting threads would take longer than the work
 
 
-_FILES = {  # name -> file, whose CORRUPTIONS has the name
-    "gaussian_noise": "noise",
-    "shot_noise": "noise",
-    "impulse_noise": "noise",
-    "speckle_noise": "noise",
-    "gaussian_blur": "blur",
-    "defocus_blur": "blur",
-    "glass_blur": "blur",
-    "motion_blur": "blur",
-    "zoom_blur": "blur",
-    "snow": "weather",
-    "frost": "weather",
-    "fog": "weather",
-    "brightness": "colour",
-    "contrast": "colour",
-    "saturate": "colour",
-    "spatter": "spatter",
-    "elastic_transform": "elastic",
-    "pixelate": "digital",
-    "jpeg_compression": "digital",
-}
+_FILES = (  # each has entries in its CORRUPTIONS
+    "noise",
+    "blur",
+    "weather",
+    "colour",
+    "spatter",
+    "elastic",
+    "digital",
+)
 CORRUPTIONS: dict[str, Corruption] = {
-    name: import_module(f"ova.corruptions.{file}").CORRUPTIONS[name]
-    for name, file in _FILES.items()
+    name: corruption
+    for file in _FILES
+    for name, corruption in import_module(f"ova.corruptions.{file}").CORRUPTIONS.items()
 }
 
 

@@ -119,6 +119,9 @@ class Predictions:
 
 
 COLUMNS = tuple(f.name for f in fields(Predictions) if f.name not in ("classes", "normalised"))
+REDUCED = COLUMNS[
+    COLUMNS.index("confidence") : COLUMNS.index("probs")
+]  # rows of a reduction's `out`
 
 
 def matrix(values: ArrayLike, what: str) -> Array:
@@ -176,10 +179,10 @@ def _reduce(p: Array, work: Callable[[slice, Array, Array], int]) -> tuple[Array
     """Predictions and columns of all rows, and the first bad row or -1."""
     from ova.predictions.parallel import by_blocks
 
-    prediction, out = np.empty(len(p), np.int32), np.empty((8, len(p)), p.dtype)
+    prediction, out = np.empty(len(p), np.int32), np.empty((len(REDUCED), len(p)), p.dtype)
 
     def block(start: int, stop: int) -> int:
-        mine = np.empty((8, stop - start), p.dtype)  # whole, as compiled loops like it
+        mine = np.empty((len(REDUCED), stop - start), p.dtype)  # whole, as compiled loops like it
         bad = work(slice(start, stop), prediction[start:stop], mine)
         out[:, start:stop] = mine
         return start + bad if bad >= 0 else -1
@@ -193,23 +196,13 @@ def _columns(
     ids: Array, y: Array, prediction: Array, out: Array, p: Array, flags: tuple[bool, bool, bool]
 ) -> Predictions:
     normalised, keep_probs, logits = flags
-    confidence, log_p, log_answers, log_none, squared_error, entropy, max_logit, energy = out
-    return Predictions(
-        id=ids,
-        target=y,
-        prediction=prediction,
-        confidence=confidence,
-        log_p=log_p,
-        log_answers=None if normalised else log_answers,
-        log_none=log_none,
-        squared_error=squared_error,
-        entropy=entropy,
-        max_logit=max_logit if logits else None,
-        energy=energy if logits else None,
-        probs=p if keep_probs else None,
-        classes=p.shape[1],
-        normalised=normalised,
-    )
+    known: dict[str, Any] = dict(zip(REDUCED, out, strict=True))
+    if normalised:
+        known["log_answers"] = None
+    if not logits:
+        known |= {"max_logit": None, "energy": None}
+    known |= {"id": ids, "target": y, "prediction": prediction, "probs": p if keep_probs else None}
+    return Predictions(**known, classes=p.shape[1], normalised=normalised)
 
 
 def _refuse_probs(p: Array, row: int) -> None:
