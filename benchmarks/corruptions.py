@@ -15,7 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ova.corruptions import CORRUPTIONS, SEVERITIES, corrupt, find_textures
+from ova.corruptions import CORRUPTIONS, SEVERITIES, corrupt
+from ova.data.frost import find_textures
 from ova.files import cores
 
 WHOLE = 10_000  # images of the test set

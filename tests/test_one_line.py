@@ -70,8 +70,8 @@ ADDITIONS = {
         METRICS = {"mine": Metric(Mean(lambda p: p.confidence), "higher", "mine", calibrated=True)}
         """,
         "metrics/table.py",
-        "_FILES = {  # name -> file, whose METRICS has the name",
-        '    "mine": "mine",',
+        "_FILES = (  # each has entries in its METRICS, or DETECTION, or both",
+        '    "mine",',
         """
         listed("metrics")
         and [row["dataset"] for row in measured() if row["metric"] == "mine"] == ["test", "test"]
@@ -85,8 +85,8 @@ ADDITIONS = {
         DETECTION = {"mine_too": Detection(lambda r: r.n / (r.n + r.m), "higher", "mine")}
         """,
         "metrics/table.py",
-        "_DETECTION_FILES = {  # name -> file, whose DETECTION has the name",
-        '    "mine_too": "found",',
+        "_FILES = (  # each has entries in its METRICS, or DETECTION, or both",
+        '    "found",',
         'any(row["metric"] == "mine_too" for row in measured())',
     ),
     "calibration": Addition(
@@ -142,8 +142,8 @@ ADDITIONS = {
         CORRUPTIONS = {"mine": Corruption(mine, (1, 2, 3, 4, 5), (2, 3, 4, 5, 6))}
         ''',
         "corruptions/table.py",
-        "_FILES = {  # name -> file, whose CORRUPTIONS has the name",
-        '    "mine": "mine",',
+        "_FILES = (  # each has entries in its CORRUPTIONS",
+        '    "mine",',
         """
         listed("corruptions")
         and ova.corrupt(white, "mine", 5).max() == 51
@@ -168,8 +168,8 @@ ADDITIONS = {
         MODELS = {"mine": mine}
         ''',
         "models/__init__.py",
-        "_FILES = {  # name -> file",
-        '    "mine": "mine",',
+        "_FILES = (  # each has entries in its MODELS",
+        '    "mine",',
         """
         listed("models")
         and model("mine")((2,), 0.0).features == 4

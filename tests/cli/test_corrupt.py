@@ -11,11 +11,12 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from ova.cli.corrupt import corrupt as command
-from ova.corruptions import CORRUPTIONS, corrupt, stacks
-from ova.corruptions.record import MANIFEST
-from ova.corruptions.textures import ORIGINALS
-from ova.corruptions.trees import SUMS
+from ova.corruptions import CORRUPTIONS, corrupt
 from ova.data import DATASETS
+from ova.data.corrupted import stacks
+from ova.data.corrupted.record import MANIFEST
+from ova.data.corrupted.trees import SUMS
+from ova.data.frost import ORIGINALS
 from ova.data.shift import read_severity
 from ova.data.task import InMemory, Task, unchanged
 from ova.errors import BadInput

@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ova.corruptions import CORRUPTIONS, SEVERITIES, SUBSETS, corrupt, find_textures
-from ova.corruptions.compiled import compiled
+from ova.corruptions import CORRUPTIONS, SEVERITIES, SUBSETS, corrupt
 from ova.corruptions.corruption import CONSTANTS
-from ova.corruptions.textures import ORIGINALS, generated_textures
+from ova.corruptions.jit import compiled
+from ova.corruptions.textures import generated_textures
+from ova.data.frost import ORIGINALS, find_textures
 from ova.errors import BadInput
 
 FIXED = (  # do not depend on the seed

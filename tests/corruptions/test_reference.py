@@ -9,7 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
-from ova.corruptions import CORRUPTIONS, SEVERITIES, corrupt, find_textures
+from ova.corruptions import CORRUPTIONS, SEVERITIES, corrupt
+from ova.data.frost import find_textures
 
 FIXED = (  # do not depend on the seed
     *("gaussian_blur", "defocus_blur", "zoom_blur"),

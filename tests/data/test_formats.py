@@ -14,7 +14,7 @@ from PIL import Image
 from scipy.io import savemat
 
 from ova.data import cifar, svhn
-from ova.data.images import Expected, Images, check, decode, hold_out, load_images
+from ova.data.images import Expected, Images, check, decode_all, hold_out, load_images
 from ova.data.names import CIFAR10
 from ova.data.pickles import read_pickle
 from ova.data.sources import Blob, Found, locate
@@ -252,14 +252,14 @@ def test_canonical_order_forgets_the_order_of_the_files() -> None:
 
 @pytest.mark.parametrize("kind", ["webp", "png", "bmp"])
 def test_decoding_is_exact(kind: str) -> None:
-    np.testing.assert_array_equal(decode("d", [encoded(x, kind) for x in X]), X)
+    np.testing.assert_array_equal(decode_all("d", [encoded(x, kind) for x in X]), X)
 
 
 def test_unreadable_images_are_counted_and_named() -> None:
     good = [encoded(x) for x in X]
     good[3], good[7] = b"", b"RIFF but no image"
     with pytest.raises(BadInput, match=r"2 of 20 images are unreadable \(rows 3, 7\)"):
-        decode("file", good)
+        decode_all("file", good)
 
 
 def test_missing_column_is_named(tmp_path: Path) -> None:

@@ -10,14 +10,13 @@ from typer.testing import CliRunner
 
 import made_data
 from ova.cli.app import app
-from ova.data.task import NONE
 from ova.errors import BadInput
 from ova.files import sha256
 from ova.modelfolder.folder import load
 from ova.modelfolder.promise import choose, half, outcomes
 from ova.modelfolder.train import train
 from ova.posthoc.threshold import Promise, fit_threshold
-from ova.predictions import Predictions, read
+from ova.predictions import NONE, Predictions, read
 from ova.training.engine import Machine, launch
 from ova.userdata.gather import Request, gather
 

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import made_data
-from ova.data.task import NONE
 from ova.errors import BadInput
 from ova.files import read_lines
 from ova.modelfolder.answer import answers
@@ -17,7 +16,7 @@ from ova.modelfolder.folder import load
 from ova.modelfolder.train import check_folder, train
 from ova.posthoc.calibration import CALIBRATIONS
 from ova.posthoc.threshold import Promise, fit_threshold
-from ova.predictions import Predictions, read
+from ova.predictions import NONE, Predictions, read
 from ova.training.engine import Machine, launch
 from ova.userdata.gather import NOTHING, Gathered, Request, gather, sources_of
 from ova.userdata.split import HELD

@@ -17,7 +17,6 @@ from typer.testing import CliRunner
 import made_data
 from narrowing import there
 from ova.cli.app import app
-from ova.data.task import NONE
 from ova.errors import BadInput
 from ova.files import read_lines
 from ova.modelfolder.answer import answers
@@ -26,7 +25,7 @@ from ova.modelfolder.folder import Model, load
 from ova.modelfolder.train import train
 from ova.modelfolder.write import WRITERS, write
 from ova.posthoc.threshold import Promise
-from ova.predictions import read
+from ova.predictions import NONE, read
 from ova.training.engine import Machine, launch
 from ova.userdata.gather import NOTHING, Gathered, Request, gather
 from ova.userdata.kinds import KINDS

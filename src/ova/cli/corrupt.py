@@ -9,7 +9,7 @@ import typer
 from ova.cli import options
 
 if TYPE_CHECKING:
-    from ova.corruptions.record import How
+    from ova.data.corrupted.record import How
 
 SMALL = 64  # pixels up to which the constants for 32 px images are the nearer ones
 
@@ -51,13 +51,10 @@ def corrupt(
 
         ova corrupt --preview cat.png
     """
-    from ova.corruptions import find_textures
-    from ova.data.sources import places
+    from ova.data.frost import frost_textures
     from ova.errors import BadInput
 
-    # The same places in the same order as when corrupting on the fly, so that both agree.
-    frost = (place for place in places(data_dir) if (place / "frost").is_dir())
-    textures = find_textures(next(frost, None))
+    textures = frost_textures(data_dir)  # as when corrupting on the fly, so that both agree
     if preview is not None:
         draw(preview, out, constants, seed, textures)
         return
@@ -67,8 +64,8 @@ def corrupt(
         raise BadInput(f"--out {out} is a file; it must be a folder, or a name for a new one")
     chosen, levels = chosen_types(types), chosen_severities(severities)
 
-    from ova.corruptions.record import How
     from ova.data import DATASETS
+    from ova.data.corrupted.record import How
 
     def how(side: int) -> How:
         return How(seed, chosen_constants(constants, side), levels, textures)
@@ -129,9 +126,9 @@ def draw(image: Path, out: Path | None, constants: str, seed: int, textures: Any
     """Draw the contact sheet of one image."""
     from PIL import Image
 
-    from ova.corruptions.sheet import contact_sheet
     from ova.corruptions.table import check_images
-    from ova.corruptions.trees import read_rgb
+    from ova.data.corrupted.sheet import contact_sheet
+    from ova.data.decoding import read_rgb
     from ova.errors import BadInput
     from ova.files import write_beside
 
@@ -139,7 +136,7 @@ def draw(image: Path, out: Path | None, constants: str, seed: int, textures: Any
     if path.suffix.lower() not in Image.registered_extensions():
         raise BadInput(f"{path}: the picture needs a name that ends in .png (or .jpg, .webp ...)")
     try:
-        pixels = read_rgb(image)
+        pixels = read_rgb(image)[None]
     except Exception as error:  # a damaged file can raise nearly anything
         raise BadInput(f"cannot read the image {image}: {error}") from error
     check_images(pixels)
@@ -154,8 +151,8 @@ def from_data_set(
     source: str, out: Path, types: list[str], how: Any, data_dir: Path | None
 ) -> None:
     """Write the arrays of a data set's test images."""
-    from ova.corruptions.stacks import write_stacks
     from ova.data import DATASETS
+    from ova.data.corrupted.stacks import write_stacks
     from ova.data.task import InMemory
     from ova.errors import BadInput
 
@@ -172,7 +169,7 @@ def from_data_set(
 
 def from_folder(root: Path, out: Path, types: list[str], how: Any) -> None:
     """Write the tree of a folder's images, and say which could not be used."""
-    from ova.corruptions.trees import survey, write_tree
+    from ova.data.corrupted.trees import survey, write_tree
     from ova.errors import BadInput
 
     if out.resolve().is_relative_to(root.resolve()):

@@ -6,13 +6,12 @@ from typing import Any
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
-from ova.corruptions.compiled import compiled
 from ova.corruptions.corruption import Corruption, Images, Work
 from ova.corruptions.draws import LOW16, S16, Keys, bits, uniform
 from ova.corruptions.filters import (
     Indices,
+    Pixels,
     Plane,
     Row,
     add_taps,
@@ -23,6 +22,7 @@ from ova.corruptions.filters import (
     pad_line,
     zoom_grid,
 )
+from ova.corruptions.jit import compiled
 
 # Sums of weights miss a whole grey level by a few float32 roundings; cutting would make it a
 # level less. The reference has the same doubt in float64, with its own luck.
@@ -30,7 +30,7 @@ NUDGE = np.float32(1e-4)
 
 
 @compiled
-def cut(values: Plane, out: NDArray[np.uint8]) -> None:
+def cut(values: Plane, out: Pixels) -> None:
     """Whole grey levels of H x 3W values, cut and not rounded, as the reference does."""
     for y in range(values.shape[0]):
         for i in range(values.shape[1]):
@@ -51,7 +51,7 @@ def gaussian_blur(work: Work) -> Images:
 
 
 @compiled
-def blur_all(x: NDArray[np.uint8], weights: Row, out: NDArray[np.uint8]) -> None:
+def blur_all(x: Pixels, weights: Row, out: Pixels) -> None:
     """Filter each image."""
     height, length = x.shape[1:]
     image = np.empty((height, length), np.float32)
@@ -88,12 +88,7 @@ def disk(radius: float, edge: float) -> tuple[Indices, Row, int]:
 
 @compiled
 def taps_all(
-    x: NDArray[np.uint8],
-    rows: Indices,
-    columns: Indices,
-    at: Indices,
-    weights: Row,
-    out: NDArray[np.uint8],
+    x: Pixels, rows: Indices, columns: Indices, at: Indices, weights: Row, out: Pixels
 ) -> None:
     """Sum the same taps in each image."""
     height, length = x.shape[1:]
@@ -119,13 +114,7 @@ def glass_blur(work: Work) -> Images:
 
 
 @compiled
-def glass_all(
-    x: NDArray[np.uint8],
-    keys: Keys,
-    weights: Row,
-    how: tuple[int, int],
-    out: NDArray[np.uint8],
-) -> None:
+def glass_all(x: Pixels, keys: Keys, weights: Row, how: tuple[int, int], out: Pixels) -> None:
     """Look at each image through glass; `how` is the reach and the number of rounds."""
     height, length = x.shape[1:]
     image = np.empty((height, length), np.float32)
@@ -142,7 +131,7 @@ def glass_all(
 
 
 @compiled
-def displace(image: NDArray[np.uint8], key: np.uint64, reach: int, rounds: int) -> None:
+def displace(image: Pixels, key: np.uint64, reach: int, rounds: int) -> None:
     """From the lower right corner on, each pixel becomes one at an offset of [-reach, reach)."""
     height, width = image.shape[0], image.shape[1] // 3
     span = np.uint64(2 * reach)
@@ -189,12 +178,7 @@ def motion_path(angle: np.float32, at: Indices) -> None:
 
 @compiled
 def motion_all(
-    x: NDArray[np.uint8],
-    keys: Keys,
-    rows: Indices,
-    columns: Indices,
-    weights: Row,
-    out: NDArray[np.uint8],
+    x: Pixels, keys: Keys, rows: Indices, columns: Indices, weights: Row, out: Pixels
 ) -> None:
     """Move each image at its own angle."""
     height, length = x.shape[1:]
@@ -241,11 +225,7 @@ def zoom_lerp(size: int, factor: float) -> tuple[Indices, Row]:
 
 
 @compiled
-def zoom_all(
-    x: NDArray[np.uint8],
-    grid: tuple[Indices, Plane, Indices, Plane, Row],
-    out: NDArray[np.uint8],
-) -> None:
+def zoom_all(x: Pixels, grid: tuple[Indices, Plane, Indices, Plane, Row], out: Pixels) -> None:
     """Sum the enlarged centres of each image, line by line."""
     top, lower, left, right, share = grid
     height, length = x.shape[1:]

@@ -3,8 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from ova.corruptions.compiled import compiled
 from ova.corruptions.corruption import Corruption, Images, Work
+from ova.corruptions.filters import Pixels
+from ova.corruptions.jit import compiled
 
 
 def brightness(work: Work) -> Images:
@@ -16,7 +17,7 @@ def brightness(work: Work) -> Images:
 
 
 @compiled
-def brighten(x: NDArray[np.uint8], lighter: NDArray[np.float64], out: NDArray[np.uint8]) -> None:
+def brighten(x: Pixels, lighter: NDArray[np.float64], out: Pixels) -> None:
     """Look the new value of each pixel up in a table of 256."""
     for i in range(x.shape[0]):
         r, g, b = x[i, 0], x[i, 1], x[i, 2]
@@ -39,9 +40,7 @@ def saturate(work: Work) -> Images:
 
 
 @compiled
-def change_saturation(
-    x: NDArray[np.uint8], factor: float, added: float, out: NDArray[np.uint8]
-) -> None:
+def change_saturation(x: Pixels, factor: float, added: float, out: Pixels) -> None:
     """Pull the channels of each pixel from or to its brightest."""
     for i in range(x.shape[0]):
         r, g, b = np.int64(x[i, 0]), np.int64(x[i, 1]), np.int64(x[i, 2])
@@ -66,7 +65,7 @@ def contrast(work: Work) -> Images:
 
 
 @compiled
-def pull_to_mean(x: NDArray[np.uint8], kept: float, out: NDArray[np.uint8]) -> None:
+def pull_to_mean(x: Pixels, kept: float, out: Pixels) -> None:
     """Keep a share of each value and give the rest to its channel's mean."""
     pixels = x.shape[1]
     for n in range(x.shape[0]):

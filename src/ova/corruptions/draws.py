@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from ova.corruptions.compiled import compiled
+from ova.corruptions.filters import Floats
+from ova.corruptions.jit import compiled
 
 Keys = NDArray[np.uint64]
 
@@ -56,7 +57,7 @@ def uniform(key: np.uint64, position: int) -> np.float32:
 
 
 @compiled
-def fill_normal(key: np.uint64, table: NDArray[np.float32], out: NDArray[np.float32]) -> None:
+def fill_normal(key: np.uint64, table: Floats, out: Floats) -> None:
     """Standard normal numbers into a flat array, four from each 64 bits."""
     size = out.shape[0]
     for block in range((size + 3) // 4):
@@ -67,7 +68,7 @@ def fill_normal(key: np.uint64, table: NDArray[np.float32], out: NDArray[np.floa
 
 
 @cache
-def normal_table() -> NDArray[np.float32]:
+def normal_table() -> Floats:
     """The 65,536 quantiles of the standard normal distribution, with variance exactly one.
 
     Sixteen bits choose a quantile. The largest is 4.2, and the steps between neighbours are far

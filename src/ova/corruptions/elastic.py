@@ -5,10 +5,10 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from ova.corruptions.compiled import compiled
 from ova.corruptions.corruption import Corruption, Images, Work
 from ova.corruptions.draws import Keys, uniform
-from ova.corruptions.filters import Plane, gaussian_matrix, smooth
+from ova.corruptions.filters import Floats, Pixels, Plane, gaussian_matrix, smooth
+from ova.corruptions.jit import compiled
 
 
 def elastic_transform(work: Work) -> Images:
@@ -51,12 +51,12 @@ def draw_corners(keys: Keys) -> NDArray[np.float64]:
 
 @compiled
 def deform(
-    x: NDArray[np.uint8],
+    x: Pixels,
     keys: Keys,
     maps: NDArray[np.float64],
     filters: tuple[Plane, Plane],
     move: float,
-    out: NDArray[np.uint8],
+    out: Pixels,
 ) -> None:
     """Warp each image, then displace its pixels."""
     height, width = x.shape[1:3]
@@ -76,7 +76,7 @@ def deform(
 
 
 @compiled
-def fill_uniform(key: np.uint64, start: int, out: NDArray[np.float32]) -> None:
+def fill_uniform(key: np.uint64, start: int, out: Floats) -> None:
     """Numbers of [-1, 1) from the positions `start` on."""
     for i in range(out.shape[0]):
         out[i] = 2 * uniform(key, start + i) - np.float32(1)
@@ -102,7 +102,7 @@ def fold(i: int, size: int) -> int:
 
 
 @compiled
-def warp(x: NDArray[np.uint8], m: NDArray[np.float64], out: NDArray[np.float32]) -> None:
+def warp(x: Pixels, m: NDArray[np.float64], out: Floats) -> None:
     """Fill (column, row) with x at m (column, row, 1), linearly interpolated."""
     height, width = x.shape[:2]
     for y in range(height):
@@ -120,9 +120,7 @@ def warp(x: NDArray[np.uint8], m: NDArray[np.float64], out: NDArray[np.float32])
 
 
 @compiled
-def sample(
-    image: NDArray[np.float32], dx: Plane, dy: Plane, move: float, out: NDArray[np.uint8]
-) -> None:
+def sample(image: Floats, dx: Plane, dy: Plane, move: float, out: Pixels) -> None:
     """Each pixel from a displaced place, linearly interpolated."""
     height, width = image.shape[:2]
     for y in range(height):

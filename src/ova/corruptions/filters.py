@@ -5,8 +5,10 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from ova.corruptions.compiled import compiled
+from ova.corruptions.jit import compiled
 
+Pixels = NDArray[np.uint8]
+Floats = NDArray[np.float32]
 Row = NDArray[np.float32]
 Plane = NDArray[np.float32]
 Indices = NDArray[np.int64]

@@ -6,9 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import poisson
 
-from ova.corruptions.compiled import compiled
 from ova.corruptions.corruption import Corruption, Images, Work
 from ova.corruptions.draws import LOW16, LOW32, S16, S32, Keys, bits, normal_table
+from ova.corruptions.filters import Floats, Pixels
+from ova.corruptions.jit import compiled
 
 
 def gaussian_noise(work: Work) -> Images:
@@ -23,7 +24,7 @@ def speckle_noise(work: Work) -> Images:
     return with_normal(work, scale)
 
 
-def with_normal(work: Work, scale: NDArray[np.float32]) -> Images:
+def with_normal(work: Work, scale: Floats) -> Images:
     """Add normal noise whose deviation is given for each of the 256 grey levels."""
     out = np.empty_like(work.images)
     flat = len(out), -1
@@ -32,13 +33,7 @@ def with_normal(work: Work, scale: NDArray[np.float32]) -> Images:
 
 
 @compiled
-def add_normal(
-    x: NDArray[np.uint8],
-    keys: Keys,
-    table: NDArray[np.float32],
-    scale: NDArray[np.float32],
-    out: NDArray[np.uint8],
-) -> None:
+def add_normal(x: Pixels, keys: Keys, table: Floats, scale: Floats, out: Pixels) -> None:
     """Four values from each 64 random bits; results are cut to whole grey levels, not rounded."""
     size = x.shape[1]
     for n in range(x.shape[0]):
@@ -60,9 +55,7 @@ def impulse_noise(work: Work) -> Images:
 
 
 @compiled
-def replace_values(
-    x: NDArray[np.uint8], keys: Keys, limit: np.uint64, out: NDArray[np.uint8]
-) -> None:
+def replace_values(x: Pixels, keys: Keys, limit: np.uint64, out: Pixels) -> None:
     """31 bits decide whether to replace a value, one bit decides by what; two values per 64."""
     size = x.shape[1]
     one = np.uint64(1)
@@ -85,9 +78,7 @@ def shot_noise(work: Work) -> Images:
 
 
 @lru_cache(maxsize=10)
-def poisson_tables(
-    c: int,
-) -> tuple[NDArray[np.uint16], NDArray[np.uint32], NDArray[np.uint8]]:
+def poisson_tables(c: int) -> tuple[NDArray[np.uint16], NDArray[np.uint32], Pixels]:
     """For each grey level the distribution function, and where to begin searching in it.
 
     The k-th count is the answer for 32 random bits u when cumulative[k - 1] <= u < cumulative[k].
@@ -105,12 +96,12 @@ def poisson_tables(
 
 @compiled
 def count_photons(
-    x: NDArray[np.uint8],
+    x: Pixels,
     keys: Keys,
     guide: NDArray[np.uint16],
     cumulative: NDArray[np.uint32],
-    grey: NDArray[np.uint8],
-    out: NDArray[np.uint8],
+    grey: Pixels,
+    out: Pixels,
 ) -> None:
     """Invert the distribution function, two values from each 64 random bits."""
     size = x.shape[1]

@@ -2,12 +2,11 @@
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
-from ova.corruptions.compiled import compiled
 from ova.corruptions.corruption import Corruption, Images, Work
 from ova.corruptions.draws import Keys, fill_normal, normal_table
-from ova.corruptions.filters import Plane, Row, gaussian_matrix, smooth
+from ova.corruptions.filters import Floats, Pixels, Plane, Row, gaussian_matrix, smooth
+from ova.corruptions.jit import compiled
 
 WATER = np.array([175, 238, 238], np.float32)  # pale turquoise
 MUD = np.array([63, 42, 20], np.float32)  # brown
@@ -35,9 +34,7 @@ def spatter(work: Work) -> Images:
 
 
 @compiled
-def fill_drops(
-    keys: Keys, table: Row, noise: Row, down: Plane, across: Plane, out: NDArray[np.float32]
-) -> None:
+def fill_drops(keys: Keys, table: Row, noise: Row, down: Plane, across: Plane, out: Floats) -> None:
     """Smooth normal noise for each image."""
     height, width = out.shape[1:]
     field = np.empty((height, width), np.float32)
@@ -50,7 +47,7 @@ def fill_drops(
         smooth(field, down, across, between, out[n])
 
 
-def water_shine(drop: NDArray[np.uint8]) -> NDArray[np.float32]:
+def water_shine(drop: Pixels) -> Floats:
     """How bright the water is: by the distance to a drop's edge, lit from one side, 0 to 1."""
     edges = cv2.Canny(drop, 50, 150)
     far = cv2.distanceTransform(255 - edges, cv2.DIST_L2, 5)
@@ -63,9 +60,7 @@ def water_shine(drop: NDArray[np.uint8]) -> NDArray[np.float32]:
 
 
 @compiled
-def add_water(
-    x: NDArray[np.uint8], shine: NDArray[np.float32], strength: float, out: NDArray[np.uint8]
-) -> None:
+def add_water(x: Pixels, shine: Floats, strength: float, out: Pixels) -> None:
     """Add water where it shines."""
     for n in range(x.shape[0]):
         for y in range(x.shape[1]):
@@ -76,13 +71,7 @@ def add_water(
 
 
 @compiled
-def throw_mud(
-    x: NDArray[np.uint8],
-    cover: NDArray[np.float32],
-    down: Plane,
-    across: Plane,
-    out: NDArray[np.uint8],
-) -> None:
+def throw_mud(x: Pixels, cover: Floats, down: Plane, across: Plane, out: Pixels) -> None:
     """Smooth the mud's edge and let it hide what is behind; thin mud falls off."""
     height, width = cover.shape[1:]
     between = np.empty((height, width), np.float32)

@@ -1,4 +1,4 @@
-"""The table of corruptions, the subsets people report, and the one function that applies them."""
+"""The corruptions by name, the subsets people report, and `corrupt`, which applies one."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -19,30 +19,19 @@ SHARE = 1 << 18  # pixels that one thread takes at a time; this bounds the worki
 FEW = 1 << 15  # pixels for which starting threads would take longer than the work
 
 
-_FILES = {  # name -> file, whose CORRUPTIONS has the name
-    "gaussian_noise": "noise",
-    "shot_noise": "noise",
-    "impulse_noise": "noise",
-    "speckle_noise": "noise",
-    "gaussian_blur": "blur",
-    "defocus_blur": "blur",
-    "glass_blur": "blur",
-    "motion_blur": "blur",
-    "zoom_blur": "blur",
-    "snow": "weather",
-    "frost": "weather",
-    "fog": "weather",
-    "brightness": "colour",
-    "contrast": "colour",
-    "saturate": "colour",
-    "spatter": "spatter",
-    "elastic_transform": "elastic",
-    "pixelate": "digital",
-    "jpeg_compression": "digital",
-}
+_FILES = (  # each has entries in its CORRUPTIONS
+    "noise",
+    "blur",
+    "weather",
+    "colour",
+    "spatter",
+    "elastic",
+    "digital",
+)
 CORRUPTIONS: dict[str, Corruption] = {
-    name: import_module(f"ova.corruptions.{file}").CORRUPTIONS[name]
-    for name, file in _FILES.items()
+    name: corruption
+    for file in _FILES
+    for name, corruption in import_module(f"ova.corruptions.{file}").CORRUPTIONS.items()
 }
 
 
@@ -73,7 +62,7 @@ def corrupt(  # noqa: PLR0913 -- everything a result depends on stands here, by 
 
     The result for an image depends on the seed, the name, the severity and the image's id (its
     row number unless `ids` are given), not on the batch it is in nor on the number of workers.
-    Frost uses generated textures unless given others (`find_textures`).
+    Frost uses generated textures unless given others (`ova.data.frost.find_textures`).
 
     Hendrycks and Dietterich, "Benchmarking Neural Network Robustness to Common Corruptions and
     Perturbations", 2019.

@@ -1,18 +1,12 @@
-"""Frost textures: the originals where they are on disk, otherwise ones grown here."""
+"""Frost textures grown here: needles of ice on clouded glass."""
 
 import hashlib
 from dataclasses import dataclass
-from functools import cache, lru_cache
-from pathlib import Path
+from functools import cache
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
-
-from ova.errors import BadInput
-
-# The reference has six files and draws from the first five.
-ORIGINALS = ("frost1.png", "frost2.png", "frost3.png", "frost4.jpg", "frost5.jpg")
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,28 +23,6 @@ class Textures:
         for picture in self.pictures:
             digest.update(f"{picture.shape}".encode() + picture.tobytes())
         return digest.hexdigest()
-
-
-def find_textures(data_dir: Path | None) -> Textures:
-    """The originals in `<data dir>/frost/` when all are there, otherwise generated ones."""
-    folder = None if data_dir is None else Path(data_dir) / "frost"
-    if folder is None or not all((folder / name).is_file() for name in ORIGINALS):
-        return generated_textures()
-    return original_textures(folder)
-
-
-@lru_cache(maxsize=4)
-def original_textures(folder: Path) -> Textures:
-    """The five original files the reference draws from."""
-    return Textures("original", tuple(read_rgb(folder / name) for name in ORIGINALS))
-
-
-def read_rgb(path: Path) -> NDArray[np.uint8]:
-    """An image file as RGB."""
-    picture = cv2.imdecode(np.fromfile(path, np.uint8), cv2.IMREAD_COLOR)
-    if picture is None:
-        raise BadInput(f"cannot read the frost texture {path}; restore it or remove its folder")
-    return np.ascontiguousarray(picture[..., ::-1], np.uint8)
 
 
 # Mean colour and contrast of each texture of our own: the originals' range, so that results compare.

@@ -1,23 +1,23 @@
-"""Weather: snow, frost, fog, and spatter of water or mud."""
+"""Weather: snow, frost and fog."""
 
 from functools import lru_cache
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
 from ova.corruptions.blur import NUDGE, lines, motion_path, motion_weights, zoom_lerp
-from ova.corruptions.compiled import compiled
 from ova.corruptions.corruption import Corruption, Images, Work
 from ova.corruptions.draws import Keys, fill_normal, normal_table, uniform
 from ova.corruptions.filters import (
     Indices,
+    Pixels,
     Plane,
     Row,
     add_taps,
     inside,
     pad_line,
 )
+from ova.corruptions.jit import compiled
 from ova.corruptions.textures import Textures
 
 
@@ -37,12 +37,12 @@ def snow(work: Work) -> Images:
 
 @compiled
 def snow_all(
-    x: NDArray[np.uint8],
+    x: Pixels,
     keys: Keys,
     how: Row,
     grid: tuple[Indices, Row, Indices, Row],
     fall: tuple[Indices, Indices, Row, Row],
-    out: NDArray[np.uint8],
+    out: Pixels,
 ) -> None:
     """Let it snow on each image; `how` is mean, deviation, threshold, share of the image kept."""
     rows, columns, weights, table = fall
@@ -83,7 +83,7 @@ def enlarge(field: Plane, grid: tuple[Indices, Row, Indices, Row], out: Plane) -
 
 
 @compiled
-def lay_snow(x: NDArray[np.uint8], flakes: Plane, kept: float, out: NDArray[np.uint8]) -> None:
+def lay_snow(x: Pixels, flakes: Plane, kept: float, out: Pixels) -> None:
     """Make kept x + (1 - kept) max(x, 1.5 grey + 1/2), plus the flakes, plus the flakes turned by 180."""
     height, width = flakes.shape
     for y in range(height):
@@ -114,9 +114,7 @@ def frost(work: Work) -> Images:
 
 
 @lru_cache(maxsize=8)
-def scaled(
-    textures: Textures, scale: float, height: int, width: int
-) -> tuple[NDArray[np.uint8], Indices]:
+def scaled(textures: Textures, scale: float, height: int, width: int) -> tuple[Pixels, Indices]:
     """All textures at the scale of the constants, or as large as the image needs; and their sizes."""
     resized = [resize(picture, scale, height, width) for picture in textures.pictures]
     sizes = np.array([picture.shape[:2] for picture in resized])
@@ -126,7 +124,7 @@ def scaled(
     return stack, sizes
 
 
-def resize(picture: NDArray[np.uint8], scale: float, height: int, width: int) -> NDArray[np.uint8]:
+def resize(picture: Pixels, scale: float, height: int, width: int) -> Pixels:
     """The texture at a scale, enlarged until at least one row and column are left to choose."""
     factor = max(scale, (height + 1) / picture.shape[0], (width + 1) / picture.shape[1])
     if factor == 1:
@@ -144,12 +142,7 @@ def resize(picture: NDArray[np.uint8], scale: float, height: int, width: int) ->
 
 @compiled
 def frost_all(
-    x: NDArray[np.uint8],
-    keys: Keys,
-    pictures: NDArray[np.uint8],
-    sizes: Indices,
-    weights: Row,
-    out: NDArray[np.uint8],
+    x: Pixels, keys: Keys, pictures: Pixels, sizes: Indices, weights: Row, out: Pixels
 ) -> None:
     """Lay a random piece of a random texture over each image."""
     height, width = x.shape[1:3]
@@ -176,12 +169,7 @@ def fog(work: Work) -> Images:
 
 @compiled
 def fog_all(
-    x: NDArray[np.uint8],
-    keys: Keys,
-    plasma: Plane,
-    density: float,
-    decay: float,
-    out: NDArray[np.uint8],
+    x: Pixels, keys: Keys, plasma: Plane, density: float, decay: float, out: Pixels
 ) -> None:
     """Put a plasma of its own before each image."""
     height, width = x.shape[1:3]

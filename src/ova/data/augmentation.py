@@ -1,4 +1,4 @@
-"""Whole batches of uint8 images: prepared for the network, and changed at random for training."""
+"""Normalisation, and random crops and flips, of whole batches of uint8 images."""
 
 from collections.abc import Callable, Sequence
 

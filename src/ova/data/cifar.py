@@ -24,9 +24,10 @@ from ova.data.inventory import Item, item
 from ova.data.names import CIFAR10, CIFAR100
 from ova.data.pickles import read_pickle
 from ova.data.sources import Blob, Found, Layout, Origin, locate
-from ova.data.task import NONE, Examples, InMemory, Task
+from ova.data.task import Examples, InMemory, Task
 from ova.errors import BadInput
 from ova.files import sha256
+from ova.predictions import NONE
 from ova.predictions.sets import SetName
 
 VALIDATION = 5_000

@@ -15,9 +15,10 @@ from ova.data.hub import Hub, hub_dataset
 from ova.data.images import merged
 from ova.data.inventory import Item, item
 from ova.data.sources import Blob, Found, Layout, Origin, locate
-from ova.data.task import NONE, Augmentation, Examples, InMemory, Task, unchanged
+from ova.data.task import Augmentation, Examples, InMemory, Task, unchanged
 from ova.data.wordpiece import END, LENGTH, PAD, START, UNKNOWN, encode, vocabulary
 from ova.errors import BadInput
+from ova.predictions import NONE
 from ova.predictions.sets import SetName
 
 OUT_OF_SCOPE = "oos"

@@ -8,7 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ova.data.task import NONE, InMemory, Task
+from ova.data.task import InMemory, Task
+from ova.predictions import NONE
 from ova.predictions.sets import SetName
 
 KNOWN = 8

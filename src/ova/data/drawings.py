@@ -1,4 +1,4 @@
-"""Changes of black-and-white drawings: ladders of five steps, each drawing by its row number."""
+"""Shifts of black-and-white drawings: rotation, thickness, elastic and noise in five severities."""
 
 from collections.abc import Callable, Mapping
 

@@ -1,4 +1,4 @@
-"""Images in one folder per class."""
+"""A data set of image files in one folder per class."""
 
 import hashlib
 import os

@@ -1,4 +1,4 @@
-"""ImageNet (ILSVRC 2012): class folders or Arrow, too large for memory."""
+"""ImageNet (ILSVRC 2012) from disk, as class folders or Arrow: too large for memory."""
 
 import logging
 from collections.abc import Callable, Iterator

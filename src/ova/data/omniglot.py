@@ -11,11 +11,12 @@ import torch
 
 from ova.data.augmentation import normalise
 from ova.data.drawings import LADDERS, changed, small
-from ova.data.images import decode, merged
+from ova.data.images import decode_all, merged
 from ova.data.inventory import Item, item
 from ova.data.sources import Blob, Found, Layout, Origin, locate
-from ova.data.task import NONE, Examples, InMemory, Task
+from ova.data.task import Examples, InMemory, Task
 from ova.errors import BadInput
+from ova.predictions import NONE
 from ova.predictions.sets import SetName
 
 SIDE = 28
@@ -78,7 +79,7 @@ def read_files(split: str, blobs: Sequence[Blob]) -> Drawings:
     names = tuple(sorted(set(characters)))
     number = {name: k for k, name in enumerate(names)}
     where = str(Path(blobs[0].name).parents[2])
-    ink = (decode(where, [blob.data for blob in blobs])[:, 0] < 128).astype(np.uint8)
+    ink = (decode_all(where, [blob.data for blob in blobs])[:, 0] < 128).astype(np.uint8)
     label = np.array([number[name] for name in characters])
     try:
         drawer = np.array([int(path.stem.split("_")[-1]) - 1 for path in paths])

@@ -76,10 +76,10 @@ class Corrupted:
 
 def changes(constants: str, data_dir: Path | None) -> tuple[dict[SetName, Change], dict[str, str]]:
     """Every corruption at every severity by its name `shift/...`, and the hash of its textures."""
-    from ova.corruptions import CORRUPTIONS, find_textures
+    from ova.corruptions import CORRUPTIONS
+    from ova.data.frost import frost_textures
 
-    frost = next((place for place in places(data_dir) if (place / "frost").is_dir()), None)
-    textures = find_textures(frost)
+    textures = frost_textures(data_dir)
     made = {
         SetName.shift(name, severity): Change(name, severity, constants, textures)
         for name in CORRUPTIONS

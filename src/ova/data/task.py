@@ -1,4 +1,4 @@
-"""What every data set becomes: examples in whole batches, and a task made of them."""
+"""`Task`: the examples to train, validate and evaluate on; what every data set becomes."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -6,8 +6,6 @@ from typing import Protocol
 
 import torch
 from torch import Tensor
-
-NONE = -1  # the target of an example that belongs to none of the classes
 
 
 class Examples(Protocol):

@@ -6,7 +6,8 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from ova.data.task import NONE, InMemory, Task
+from ova.data.task import InMemory, Task
+from ova.predictions import NONE
 from ova.predictions.sets import SetName
 
 CLASSES, RADIUS, VARIANCE, PER_CLASS = 10, 20.0, 2.0, 1000

@@ -1,4 +1,4 @@
-"""Metrics, curve first and number second; `docs/metrics.md` has the formulas and polarities."""
+"""Metrics of predictions; `docs/metrics.md` has the formulas and which way is better."""
 
 from ova.metrics.resampling import Draws as Draws
 from ova.metrics.resampling import Interval as Interval

@@ -92,8 +92,8 @@ def _in_bins(confidence: Array, right: Array, edges: Array) -> Reliability:
 
 def counts(confidence: Array, group: Array, edges: Array, groups: int) -> tuple[Array, Array]:
     """Per bin and group, the number of confidences and their sum."""
-    from ova.metrics.kernels import count_in_bins
-    from ova.predictions.compiled import by_blocks
+    from ova.metrics.counting import count_in_bins
+    from ova.predictions.parallel import by_blocks
 
     cells = np.linspace(edges[0], edges[-1], CELLS, endpoint=False)
     guess = np.searchsorted(edges, cells, side="right").clip(1, len(edges) - 1) - 1

@@ -1,4 +1,4 @@
-"""From predictions to measurements and curves: every metric of every set in one pass."""
+"""Every metric and curve of every set of predictions: what `ova evaluate` and a run write down."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping

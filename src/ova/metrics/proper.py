@@ -1,4 +1,4 @@
-"""One value per example and its mean: accuracy, and the scores that are best for the truth."""
+"""Accuracy, and the proper scores (log-loss, Brier): one value per example, and its mean."""
 
 from ova.metrics.metric import Mean, Metric
 from ova.predictions import Predictions

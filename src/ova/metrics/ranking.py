@@ -1,4 +1,4 @@
-"""Inside against outside: one sort per score, and every number read off the same counts.
+"""Out-of-distribution detection: AUROC, average precision, FPR at 95 % TPR from one sort of the scores.
 
 Higher means inside, everywhere. The positive class is named in each function.
 """
@@ -54,7 +54,7 @@ def rank(inside: ArrayLike, outside: ArrayLike, *, both: bool = True) -> Ranking
     >>> r.inside, r.outside
     (array([0, 1, 2], dtype=int32), array([1, 2, 2], dtype=int32))
     """
-    from ova.metrics.kernels import tally
+    from ova.metrics.counting import tally
 
     a, b = _scores(inside, "inside"), _scores(outside, "outside")
     for side, scores in (("inside", a), ("outside", b)) if both else ():
@@ -69,7 +69,7 @@ def rank(inside: ArrayLike, outside: ArrayLike, *, both: bool = True) -> Ranking
 
 
 def _sorted(a: Array, b: Array) -> list[Array]:
-    from ova.predictions.compiled import by_blocks
+    from ova.predictions.parallel import by_blocks
 
     # Two threads: numpy lets go of the interpreter while it sorts.
     return by_blocks(2, 1, lambda start, _: np.sort(b if start else a))
@@ -97,7 +97,7 @@ def auroc(r: Ranking) -> float:
     >>> auroc(rank([0.9, 0.5], [0.5, 0.1]))
     0.875
     """
-    from ova.metrics.kernels import twice_wins
+    from ova.metrics.counting import twice_wins
 
     return float(twice_wins(r.inside, r.outside) / (2 * r.n * r.m))
 
@@ -110,7 +110,7 @@ def aupr_inside(r: Ranking) -> float:
     >>> aupr_inside(rank([0.9, 0.3], [0.5]))
     0.8333333333333333
     """
-    from ova.metrics.kernels import precision_sum
+    from ova.metrics.counting import precision_sum
 
     return float(precision_sum(r.inside, r.outside, True) / r.n)
 
@@ -121,7 +121,7 @@ def aupr_outside(r: Ranking) -> float:
     >>> aupr_outside(rank([0.9, 0.3], [0.5]))
     0.5
     """
-    from ova.metrics.kernels import precision_sum
+    from ova.metrics.counting import precision_sum
 
     return float(precision_sum(r.outside, r.inside, False) / r.m)
 
@@ -132,7 +132,7 @@ def fpr_at_tpr(r: Ranking, level: float = 0.95) -> float:
     >>> fpr_at_tpr(rank([0.9, 0.3], [0.5, 0.1]))
     0.5
     """
-    from ova.metrics.kernels import false_positives
+    from ova.metrics.counting import false_positives
 
     # 0.95 is not a binary fraction: 0.95 * 20 must ask for 19, however it is rounded.
     needed = math.ceil(Fraction(level).limit_denominator(10**6) * r.n)
@@ -145,7 +145,7 @@ def detection_error(r: Ranking) -> float:
     >>> detection_error(rank([0.9, 0.3], [0.5, 0.1]))
     0.25
     """
-    from ova.metrics.kernels import smallest_error
+    from ova.metrics.counting import smallest_error
 
     return float(smallest_error(r.inside, r.outside))
 

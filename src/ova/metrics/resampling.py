@@ -1,4 +1,4 @@
-"""How much a number would move with other examples: the bootstrap, alone and for two models."""
+"""Bootstrap intervals: of any metric of one model, and of the difference of two models."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Answering only when sure: accuracy against a confidence threshold, risk against coverage."""
+"""Selective prediction: accuracy against a confidence threshold, risk against coverage."""
 
 from dataclasses import dataclass
 
@@ -83,7 +83,7 @@ def aurc(r: Ranking) -> float:
     >>> aurc(certainty(said))
     0.25
     """
-    from ova.metrics.kernels import risk_sum
+    from ova.metrics.counting import risk_sum
 
     return float(risk_sum(r.inside, r.outside) / (r.n + r.m))
 

@@ -1,4 +1,4 @@
-"""Many kinds of change at several strengths: a table, a box per strength, one mean of means."""
+"""Metrics under shift: a table by type and severity, a box per severity, the mean of means."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

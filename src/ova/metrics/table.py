@@ -1,4 +1,4 @@
-"""The metrics by name. A new one is an entry of `METRICS` or `DETECTION` in a file, and a line here."""
+"""The metrics by name. A new one is a file with an entry in its `METRICS` or `DETECTION`, and a line here."""
 
 from collections.abc import Callable
 from importlib import import_module
@@ -8,33 +8,18 @@ from ova.metrics.ranking import Detection, rank
 from ova.predictions import Predictions
 from ova.scores import SCORES
 
-_FILES = {  # name -> file, whose METRICS has the name
-    "accuracy": "proper",
-    "confidence": "proper",
-    "nll": "proper",
-    "nll_one_vs_all": "proper",
-    "brier": "proper",
-    "brier_one_vs_all": "proper",
-    "ece": "calibration",
-    "ece_equal_mass": "calibration",
-    "ece_classwise": "calibration",
-    "mce": "calibration",
-    "rms_calibration_error": "calibration",
-    "aurc": "selective",
-}
-_DETECTION_FILES = {  # name -> file, whose DETECTION has the name
-    "auroc": "ranking",
-    "aupr_inside": "ranking",
-    "aupr_outside": "ranking",
-    "fpr95": "ranking",
-    "detection_error": "ranking",
-}
+_FILES = (  # each has entries in its METRICS, or DETECTION, or both
+    "proper",
+    "calibration",
+    "selective",
+    "ranking",
+)
+_MODULES = [import_module(f"ova.metrics.{file}") for file in _FILES]
 METRICS: dict[str, Metric] = {
-    name: import_module(f"ova.metrics.{file}").METRICS[name] for name, file in _FILES.items()
+    name: metric for module in _MODULES for name, metric in getattr(module, "METRICS", {}).items()
 }
 DETECTION: dict[str, Detection] = {
-    name: import_module(f"ova.metrics.{file}").DETECTION[name]
-    for name, file in _DETECTION_FILES.items()
+    name: metric for module in _MODULES for name, metric in getattr(module, "DETECTION", {}).items()
 }
 
 

@@ -1,4 +1,4 @@
-"""AUC as the paper's authors computed it later: on 200 fixed thresholds, under a name of its own.
+"""AUROC and AUPR on 200 fixed thresholds, as the paper's authors computed them later.
 
 Saturated confidences fall between two thresholds and lose their order: .726 was read for a true
 .828. These stand beside the exact values so that printed numbers can be compared with.

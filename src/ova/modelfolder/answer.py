@@ -10,11 +10,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ova.data.task import NONE, InMemory, plan
+from ova.data.task import InMemory, plan
 from ova.errors import BadInput
 from ova.modelfolder.confidence import confidence_of
 from ova.modelfolder.folder import Model
-from ova.predictions import Predictions
+from ova.predictions import NONE, Predictions
 from ova.userdata.gather import NOTHING
 from ova.userdata.rows import (
     CHUNK,

@@ -16,10 +16,10 @@ from ova.errors import BadInput, require
 from ova.files import write_beside
 from ova.modelfolder.confidence import confidence_of
 from ova.modelfolder.folder import Model
+from ova.predictions import NONE
 
 TOLERANCE = 1e-5
 CHECKED = (1, 2, 7)  # batch sizes that are compared
-NONE = -1
 
 
 class Deciding(nn.Module):

@@ -6,11 +6,11 @@ from functools import partial
 
 import numpy as np
 
-from ova.data.task import NONE, Task
+from ova.data.task import Task
 from ova.errors import BadInput
 from ova.posthoc.certificates import Floats, accuracy_values, coverage_value
 from ova.posthoc.threshold import Promise, Threshold, check_promise, fit_threshold, scored
-from ova.predictions import Predictions, SetName
+from ova.predictions import NONE, Predictions, SetName
 from ova.predictions.sets import TEST, VALIDATION
 from ova.userdata.gather import OUTSIDE
 

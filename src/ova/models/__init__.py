@@ -1,6 +1,6 @@
 """Models: networks that give features; the formulation brings the last layer.
 
-A new model is a file beside this with a `MODELS` that has its name, and a line in `_FILES`.
+A new model is a file beside this with an entry in its `MODELS`, and a line in `_FILES`.
 """
 
 from collections.abc import Mapping
@@ -11,22 +11,18 @@ from ova.models.backbone import Build
 from ova.models.pretrained import encoder, is_folder
 from ova.models.wide_resnet import parse, wide_resnet
 
-_FILES = {  # name -> file
-    "mlp": "mlp",
-    "mlp-256": "mlp",
-    "convnet": "convnet",
-    "convnet-medium": "convnet",
-    "convnet-small": "convnet",
-    "resnet20": "resnet",
-    "wrn-16-2": "wide_resnet",
-    "wrn-28-10": "wide_resnet",
-    "resnet50": "resnet",
-    "text-cnn": "text_cnn",
-    "bert-mini": "bert",
-    "bert-mini-mean": "bert",
-}
+_FILES = (  # each has entries in its MODELS
+    "mlp",
+    "convnet",
+    "resnet",
+    "wide_resnet",
+    "text_cnn",
+    "bert",
+)
 MODELS: Mapping[str, Build] = {
-    name: import_module(f"ova.models.{file}").MODELS[name] for name, file in _FILES.items()
+    name: build
+    for file in _FILES
+    for name, build in import_module(f"ova.models.{file}").MODELS.items()
 }
 
 

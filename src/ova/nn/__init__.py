@@ -1,1 +1,1 @@
-"""Last layers: heads, links, losses, and the formulations that bind them; PyTorch and nothing else."""
+"""Last layers, links and losses in PyTorch, and the formulations that bind one of each."""

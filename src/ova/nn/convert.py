@@ -1,4 +1,4 @@
-"""Give a classifier that exists a last layer of ours; all else of it stays as it was."""
+"""Replace the last layer of an existing classifier by one of ours; all else of it stays."""
 
 import warnings
 from collections.abc import Iterable

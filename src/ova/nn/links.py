@@ -1,4 +1,4 @@
-"""One yes-or-no question: links from a logit to its probability, and what a wrong answer costs."""
+"""Link functions, from a logit to the probability of yes, and binary losses on them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""K binary cross-entropies per example, added up a few rows at a time so that they stay in the cache."""
+"""The sum of K binary cross-entropies per example, in chunks of rows that stay in the cache."""
 
 from typing import Any
 

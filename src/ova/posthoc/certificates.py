@@ -1,4 +1,4 @@
-"""Exact binomial certificates: which thresholds n examples can prove, and how many it takes.
+"""Exact binomial tests: which confidence thresholds n examples can certify, and how many it takes.
 
 Each function is one lemma of docs/threshold.md. Confidences are S, errors W, levels delta.
 """

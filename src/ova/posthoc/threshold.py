@@ -1,4 +1,4 @@
-"""A threshold on the confidence that keeps a promise: when to answer, when to say "none of these".
+"""A confidence threshold with a guarantee: when to answer, when to say "none of these".
 
 The theorem behind each promise, and its proof, are in docs/threshold.md.
 """

@@ -1,4 +1,4 @@
-"""What a model said about a data set: columns, files, parts put together."""
+"""Predictions of a classifier on a data set: columns per example, files, and parts merged."""
 
 from ova.predictions.columns import COLUMNS as COLUMNS
 from ova.predictions.columns import NONE as NONE

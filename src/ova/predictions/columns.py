@@ -1,4 +1,4 @@
-"""What a model said about a data set, as columns: one row per example, no matrix needed."""
+"""`Predictions`: target, predicted class, confidence and the like, a column each, a row per example."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
@@ -74,7 +74,7 @@ class Predictions:
         keep_probs: bool = False,
     ) -> "Predictions":
         """Columns of an N x K matrix of probabilities, checked and never repaired."""
-        from ova.predictions import kernels
+        from ova.predictions import reduction
 
         p = matrix(probs, "probabilities")
         ids, y = rows_of(id, target, p)
@@ -82,7 +82,7 @@ class Predictions:
         def work(rows: slice, prediction: Array, out: Array) -> int:
             q = own(p[rows])
             views = q.view(f"i{q.itemsize}"), q.view(f"u{q.itemsize}")
-            return kernels.reduce_probs(q, views, y[rows], normalised, prediction, out)
+            return reduction.reduce_probs(q, views, y[rows], normalised, prediction, out)
 
         prediction, out, bad = _reduce(p, work)
         if bad >= 0:
@@ -100,7 +100,7 @@ class Predictions:
         keep_probs: bool = False,
     ) -> "Predictions":
         """Columns of logits and their log-probabilities, which do not saturate at one."""
-        from ova.predictions import kernels
+        from ova.predictions import reduction
 
         logits, log_p = matrix(z, "logits"), matrix(log_probs, "log-probabilities")
         if logits.shape != log_p.shape:
@@ -109,7 +109,7 @@ class Predictions:
 
         def work(rows: slice, prediction: Array, out: Array) -> int:
             args = (own(logits[rows]), own(log_p[rows]), y[rows], normalised, prediction, out)
-            return kernels.reduce_logits(*args)
+            return reduction.reduce_logits(*args)
 
         prediction, out, bad = _reduce(log_p, work)
         if bad >= 0:
@@ -119,6 +119,9 @@ class Predictions:
 
 
 COLUMNS = tuple(f.name for f in fields(Predictions) if f.name not in ("classes", "normalised"))
+REDUCED = COLUMNS[
+    COLUMNS.index("confidence") : COLUMNS.index("probs")
+]  # rows of a reduction's `out`
 
 
 def matrix(values: ArrayLike, what: str) -> Array:
@@ -174,12 +177,12 @@ def own(x: Array) -> Array:
 
 def _reduce(p: Array, work: Callable[[slice, Array, Array], int]) -> tuple[Array, Array, int]:
     """Predictions and columns of all rows, and the first bad row or -1."""
-    from ova.predictions.compiled import by_blocks
+    from ova.predictions.parallel import by_blocks
 
-    prediction, out = np.empty(len(p), np.int32), np.empty((8, len(p)), p.dtype)
+    prediction, out = np.empty(len(p), np.int32), np.empty((len(REDUCED), len(p)), p.dtype)
 
     def block(start: int, stop: int) -> int:
-        mine = np.empty((8, stop - start), p.dtype)  # whole, as compiled loops like it
+        mine = np.empty((len(REDUCED), stop - start), p.dtype)  # whole, as compiled loops like it
         bad = work(slice(start, stop), prediction[start:stop], mine)
         out[:, start:stop] = mine
         return start + bad if bad >= 0 else -1
@@ -193,23 +196,13 @@ def _columns(
     ids: Array, y: Array, prediction: Array, out: Array, p: Array, flags: tuple[bool, bool, bool]
 ) -> Predictions:
     normalised, keep_probs, logits = flags
-    confidence, log_p, log_answers, log_none, squared_error, entropy, max_logit, energy = out
-    return Predictions(
-        id=ids,
-        target=y,
-        prediction=prediction,
-        confidence=confidence,
-        log_p=log_p,
-        log_answers=None if normalised else log_answers,
-        log_none=log_none,
-        squared_error=squared_error,
-        entropy=entropy,
-        max_logit=max_logit if logits else None,
-        energy=energy if logits else None,
-        probs=p if keep_probs else None,
-        classes=p.shape[1],
-        normalised=normalised,
-    )
+    known: dict[str, Any] = dict(zip(REDUCED, out, strict=True))
+    if normalised:
+        known["log_answers"] = None
+    if not logits:
+        known |= {"max_logit": None, "energy": None}
+    known |= {"id": ids, "target": y, "prediction": prediction, "probs": p if keep_probs else None}
+    return Predictions(**known, classes=p.shape[1], normalised=normalised)
 
 
 def _refuse_probs(p: Array, row: int) -> None:

@@ -1,4 +1,4 @@
-"""Predictions of any origin, read in chunks: .parquet, .csv and .npz, checked and never repaired.
+"""Predictions that any program wrote (.parquet, .csv, .npz), read in chunks, checked and never repaired.
 
 Either all probabilities (a matrix `probs`, or columns p_0 .. p_K-1) or the three columns
 confidence, prediction and target. Rows are counted from 0 in errors.

@@ -1,4 +1,4 @@
-"""Parts of a data set put together again, whoever made them and in whatever order."""
+"""Merge predictions made in parts, by processes or chunks, into one set in the order of its ids."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Predictions on disk as Parquet, written and read in chunks, whole or absent."""
+"""Predictions as Parquet files, written atomically and read in chunks."""
 
 import json
 from collections.abc import Callable, Iterator

@@ -1,6 +1,6 @@
-"""Scores: is this input inside? One number per example, higher for inside.
+"""Scores for out-of-distribution detection: one number per example, higher for inside.
 
-A new score is a file beside this that says `SCORE = ...`, and a line in `SCORES`.
+A new score is a file beside this that says `SCORE = ...`, and a line in `_FILES`.
 """
 
 from importlib import import_module

@@ -11,11 +11,12 @@ import torch
 
 from ova.data.augmentation import pad_crop_flip
 from ova.data.folders import scan
-from ova.data.task import NONE, Examples, InMemory, Task, unchanged
+from ova.data.task import Examples, InMemory, Task, unchanged
 from ova.errors import BadInput
 from ova.files import sha256
 from ova.models.pretrained import FROZEN, TUNED
 from ova.nn.formulations import DEFAULT, DEFAULT_FROZEN
+from ova.predictions import NONE
 from ova.predictions.sets import SetName
 from ova.training.recipe import OWN, Recipe, override
 from ova.userdata import images, tables, texts

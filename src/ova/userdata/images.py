@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from ova.data.augmentation import normalise
+from ova.data.decoding import decode
 from ova.errors import BadInput
 from ova.files import cores
 from ova.userdata.preparation import Encoded, Examined
@@ -67,23 +68,19 @@ def from_json(content: Mapping[str, Any]) -> Pixels:
     return Pixels(int(content["size"]), tuple(content["mean"]), tuple(content["std"]))
 
 
-def decode(file: str) -> np.ndarray | None:
+def opened(file: str) -> np.ndarray | None:
     """H x W x 3, or None when the file is no image or cannot be read."""
-    import cv2
-
     try:
-        data = np.frombuffer(Path(file).read_bytes(), np.uint8)
-        image = cv2.imdecode(data, cv2.IMREAD_COLOR) if len(data) else None
-    except (OSError, cv2.error):
+        return decode(Path(file).read_bytes())
+    except OSError:
         return None
-    return None if image is None else image[:, :, ::-1]  # from BGR
 
 
 def read(file: str, size: int) -> np.ndarray | None:
     """The centre square of an image as 3 x size x size."""
     import cv2
 
-    image = decode(file)
+    image = opened(file)
     if image is None:
         return None
     h, w = image.shape[:2]
@@ -99,7 +96,7 @@ def read(file: str, size: int) -> np.ndarray | None:
 def usual_size(files: Sequence[str]) -> int:
     """The median of the shorter sides of some of the images, within what a small network likes."""
     some = files[:: max(1, len(files) // SAMPLE)]
-    sides = [min(image.shape[:2]) for file in some if (image := decode(file)) is not None]
+    sides = [min(image.shape[:2]) for file in some if (image := opened(file)) is not None]
     if not sides:
         raise BadInput(f"none of {len(some)} files is an image, for example {some[0]}")
     return int(np.clip(np.median(sides), SMALLEST, LARGEST))

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ova.data.task import NONE
 from ova.errors import BadInput
+from ova.predictions import NONE
 
 GOLDEN = (5**0.5 - 1) / 2
 # Share and largest number of each held-out part; the rest is for training.

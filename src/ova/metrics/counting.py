@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ova.predictions.compiled import compiled
+from ova.predictions.parallel import compiled
 
 
 @compiled

@@ -1,4 +1,4 @@
-"""Machine code from plain loops, callable from several threads at once."""
+"""Loops compiled by numba, callable from several threads at once."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar, cast

@@ -12,8 +12,9 @@ import numpy as np
 from PIL import Image
 
 from ova.corruptions.corruption import Images
-from ova.corruptions.record import How, begin, complete, note
 from ova.corruptions.table import SMALLEST, corrupt
+from ova.data.corrupted.record import How, begin, complete, note
+from ova.data.decoding import read_rgb
 from ova.errors import BadInput
 from ova.files import cores, sha256, write_beside, write_text
 
@@ -104,12 +105,6 @@ def look(root: Path, name: str, shared: bool) -> Picture | str:
     return Picture(name, target, int.from_bytes(number, "big") >> 1, mode, size, digest)
 
 
-def read_rgb(path: Path) -> Images:
-    """An image file as 1 x H x W x 3; grey is repeated, transparency dropped."""
-    with Image.open(path) as image:
-        return np.asarray(image.convert("RGB"), np.uint8)[None]
-
-
 def write_tree(
     found: Survey, source: str, out: Path, types: Sequence[str], how: How
 ) -> Iterator[tuple[str, int]]:
@@ -140,7 +135,7 @@ def write_part(found: Survey, out: Path, name: str, severity: int, how: How) -> 
         path = out / name / str(severity) / picture.target
         if not path.exists():
             spoilt = corrupt(
-                read_rgb(found.root / picture.name),
+                read_rgb(found.root / picture.name)[None],
                 name,
                 severity,
                 seed=how.seed,

@@ -1,4 +1,4 @@
-"""One pass over a matrix of probabilities or logits that leaves one row of columns per example.
+"""From a matrix of probabilities or logits to confidence, entropy, log-loss, ... in one compiled pass.
 
 Rows do not know each other, so cutting a matrix into parts changes no value. Each row is read from
 memory once and stays in the nearest cache for the few loops below, which are simple enough to
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ova.predictions.compiled import compiled
+from ova.predictions.parallel import compiled
 
 # Rows of `out`.
 CONFIDENCE, LOG_P, LOG_ANSWERS, LOG_NONE, SQUARED_ERROR, ENTROPY, MAX_LOGIT, ENERGY = range(8)

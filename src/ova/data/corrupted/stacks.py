@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ova.corruptions.corruption import Images
-from ova.corruptions.record import How, begin, complete, note
 from ova.corruptions.table import corrupt
+from ova.data.corrupted.record import How, begin, complete, note
 from ova.files import write_beside
 
 CHUNK = 1 << 22  # pixels made at a time: 12 MB of images, however large the set is

@@ -1,4 +1,4 @@
-"""Loops compiled to machine code, run over blocks of rows by all cores."""
+"""Loops compiled by numba, run over blocks of rows by all cores."""
 
 import os
 from collections.abc import Callable

@@ -1,0 +1,1 @@
+"""Corrupted copies of data sets on disk, in the layouts of CIFAR-10-C and ImageNet-C."""
