@@ -21,7 +21,14 @@ def code(page: Path) -> str:
     return "\n".join(lines)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+SLOW = "sentences"  # trains a network on 15,000 sentences
+
+
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(p, marks=pytest.mark.slow if p.stem == SLOW else ()) for p in PAGES],
+    ids=lambda page: page.stem,
+)
 def test_the_page_runs(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
