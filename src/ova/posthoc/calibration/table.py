@@ -31,6 +31,7 @@ def usual(normalised: bool | None, matrix: bool) -> str:
 def from_json(row: Mapping[str, Any]) -> Calibration:
     """What `to_json` wrote, checked.
 
+    >>> from ova.posthoc.calibration import Top
     >>> fitted = Top(n=50, normalised=False, a=2.0, b=0.5, score="max_logit")
     >>> from_json(fitted.to_json()) == fitted
     True
