@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from ova.training.engine import Machine
-    from ova.training.search import Bench, Search
+    from ova.training.search import Search
 
 
 def tune(
@@ -56,20 +56,24 @@ def tune(
     from ova.errors import pick
     from ova.experiments import EXPERIMENTS
     from ova.training.engine import Machine
-    from ova.training.search import Bench, searches
+    from ova.training.search import searches
 
     found = searches(
         pick(EXPERIMENTS, experiment, "experiment"),
         options.names(only),
         trials,
-        seed,
         settings or [],
+        seed=seed,
+        out=out,
+        data_dir=data_dir,
+        storage=storage,
+        prune=prune,
     )
     machine = Machine(devices, nodes, accelerator, device_batch, compile_)
-    search_all(found, Bench(out, data_dir, storage, prune), machine)
+    search_all(found, machine)
 
 
-def search_all(found: "Sequence[Search]", bench: "Bench", machine: "Machine") -> None:
+def search_all(found: "Sequence[Search]", machine: "Machine") -> None:
     """Work on one search after the other and print what came out."""
     from rich.console import Console
 
@@ -80,27 +84,27 @@ def search_all(found: "Sequence[Search]", bench: "Bench", machine: "Machine") ->
     console, fabric = Console(), launch(machine, found[0].base.precision)
     for search in found:
         name = f"{search.experiment.name}/{search.formulation}"
-        events = trials(fabric, search, bench, machine)
+        events = trials(fabric, search, machine)
         show(events, name, console if fabric.global_rank == 0 else None)
     if fabric.global_rank == 0:
-        summarise(found, bench, console)
+        summarise(found, console)
 
 
-def summarise(found: "Sequence[Search]", bench: "Bench", console: "Console") -> None:
+def summarise(found: "Sequence[Search]", console: "Console") -> None:
     """Print one line per search: how it stands, what was best, and the file to go on with."""
     from rich.table import Table
 
     from ova.training.search import choose, write_history
 
-    rows = write_history(bench, found)
+    rows = write_history(found)
     fields = list(found[0].experiment.search)
     table = Table("formulation", "trials", "validation loss", *fields, "recipe", box=None)
     for search in found:
         states = [r["state"] for r in rows if r["formulation"] == search.formulation]
         counts = ", ".join(f"{states.count(s)} {s}" for s in sorted(set(states)))
-        if best := choose(bench, search):
+        if best := choose(search):
             numbers = [f"{best['value']:.5f}", *(f"{best[name]:.4g}" for name in fields)]
-            table.add_row(search.formulation, counts, *numbers, str(bench.winner(search)))
+            table.add_row(search.formulation, counts, *numbers, str(search.winner))
         else:
             table.add_row(search.formulation, counts, *["-"] * (len(fields) + 2))
     console.print(table, soft_wrap=True)
