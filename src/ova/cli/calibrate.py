@@ -4,6 +4,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
+
+from ova.cli import options
 
 if TYPE_CHECKING:
     from ova.posthoc.calibration import Calibration
@@ -13,31 +16,25 @@ WRITTEN = (".parquet", ".csv")
 
 
 def calibrate(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Predictions to calibrate.")],
+    file: Annotated[Path, Argument(metavar="FILE", help="Predictions to calibrate.")],
     fit: Annotated[
-        Path,
-        typer.Option(metavar="FILE", help="Predictions of the same model on held-out examples."),
+        Path, Option(metavar="FILE", help="Predictions of the same model on held-out examples.")
     ],
     method: Annotated[
         str | None,
-        typer.Option(
+        Option(
             help="temperature, top, beta or isotonic. Without it: temperature where both files have "
             "all probabilities of a softmax, else top."
         ),
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out", "-o", help="Write the predictions with new confidences, .parquet or .csv."
-        ),
+        Option("--out", "-o", help="Write the predictions with new confidences, .parquet or .csv."),
     ] = None,
     json: Annotated[
-        Path | None, typer.Option("--json", help="Write the fitted calibration, a small JSON file.")
+        Path | None, Option("--json", help="Write the fitted calibration, a small JSON file.")
     ] = None,
-    one_vs_all: Annotated[
-        bool,
-        typer.Option("--one-vs-all", help="Probabilities are one per class and need not sum to 1."),
-    ] = False,
+    one_vs_all: options.OneVsAll = False,
 ) -> None:
     """Fit a calibration on held-out predictions and apply it to others of the same model.
 
@@ -67,11 +64,10 @@ def calibrate(
     show(fitted, p, after)
     if out is not None:
         save(out, after)
+        typer.echo(f"wrote {out}")
     if json is not None:
         write_json(json, fitted.to_json())
-    for path in (out, json):
-        if path is not None:
-            typer.echo(f"wrote {path}")
+        typer.echo(f"wrote {json}")
 
 
 def check(file: Path, fit: Path, out: Path | None) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from importlib import import_module
 from typing import Annotated, Any
 
-import typer
+from typer import Argument
 
 # What is listed, and where its table is; a new table is one line.
 TABLES = {
@@ -22,9 +22,7 @@ TABLES = {
 }
 
 
-def catalogue(
-    kind: Annotated[str, typer.Argument(help=f"all, {', '.join(TABLES)}.")] = "all",
-) -> None:
+def catalogue(kind: Annotated[str, Argument(help=f"all, {', '.join(TABLES)}.")] = "all") -> None:
     """List experiments, formulations, scores, metrics, models, data sets, corruptions and settings."""
     from rich.console import Console
     from rich.table import Table

@@ -4,14 +4,15 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Option
 
 
 def data(
     data_dir: Annotated[
-        Path | None, typer.Option("--data-dir", help="The data folder (else OVA_DATA).")
+        Path | None, Option("--data-dir", help="The data folder (else OVA_DATA).")
     ] = None,
     as_json: Annotated[
-        bool, typer.Option("--json", help="One JSON object per split, hashes in full.")
+        bool, Option("--json", help="One JSON object per split, hashes in full.")
     ] = False,
 ) -> None:
     """List the data that is present: read and checked, with counts and SHA-256.

@@ -5,7 +5,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 from typer.core import TyperCommand
+
+from ova.cli import options
 
 if TYPE_CHECKING:
     from ova.files import Row
@@ -51,32 +54,29 @@ def spread(args: list[str]) -> list[str]:
 def evaluate(
     files: Annotated[
         list[Path],
-        typer.Argument(metavar="FILE...", help="Predictions on the test set, a file per model."),
+        Argument(metavar="FILE...", help="Predictions on the test set, a file per model."),
     ],
     ood: Annotated[
         list[Path] | None,
-        typer.Option(
+        Option(
             metavar="FILE...",
             help="Predictions on examples of none of the classes: files or folders.",
         ),
     ] = None,
     shift: Annotated[
         list[Path] | None,
-        typer.Option(metavar="FILE...", help="Predictions on changed examples: fog-3.csv, ..."),
+        Option(metavar="FILE...", help="Predictions on changed examples: fog-3.csv, ..."),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Also write a report, one HTML file.")
+        Path | None, Option("--output", "-o", help="Also write a report, one HTML file.")
     ] = None,
-    one_vs_all: Annotated[
-        bool,
-        typer.Option("--one-vs-all", help="Probabilities are one per class and need not sum to 1."),
-    ] = False,
+    one_vs_all: options.OneVsAll = False,
     bootstrap: Annotated[
-        int, typer.Option(min=0, help="Redraw the examples so often for 95 % intervals; 0: never.")
+        int, Option(min=0, help="Redraw the examples so often for 95 % intervals; 0: never.")
     ] = 0,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the redrawing.")] = 0,
+    seed: Annotated[int, Option(min=0, help="Seed of the redrawing.")] = 0,
     measurements: Annotated[
-        Path, typer.Option(help="Where the rows go, one JSON object per line.")
+        Path, Option(help="Where the rows go, one JSON object per line.")
     ] = Path("measurements.jsonl"),
 ) -> None:
     """Measure accuracy, calibration, selective answering and OOD detection of any predictions.
@@ -94,35 +94,23 @@ def evaluate(
 
     if output is not None:
         require("report")
+    from ova.files import write_lines
     from ova.metrics import Draws
     from ova.metrics.model_files import assign, evaluate_files
 
     models = assign(files, ood or [], shift or [])
     draws = Draws(count=bootstrap, seed=seed) if bootstrap else None
     results = evaluate_files(models, normalised=not one_vs_all, draws=draws)
-    write_all(results, measurements, output)
-    show(results)
-    typer.echo(f"wrote {measurements}" + (f" and {output}" if output else ""))
-
-
-def write_all(results: "Sequence[Result]", measurements: Path, output: Path | None) -> None:
-    """The rows of all models in one file, and the report on them."""
-    from ova.files import write_lines
-
     if output is not None:
         from ova.report.page import write_page
 
         runs = [as_run(str(number), result) for number, result in enumerate(results)]
         write_page(sorted(runs, key=lambda run: run.label), output)
     several = len(results) > 1
-    write_lines(
-        measurements,
-        [
-            ({"model": r.model.name} if several else {}) | row
-            for r in results
-            for row in [*r.rows, *r.differences]
-        ],
-    )
+    rows = ((r.model.name, row) for r in results for row in [*r.rows, *r.differences])
+    write_lines(measurements, (({"model": name} if several else {}) | row for name, row in rows))
+    show(results)
+    typer.echo(f"wrote {measurements}" + (f" and {output}" if output else ""))
 
 
 def as_run(name: str, result: "Result") -> "Run":

@@ -4,11 +4,14 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Option
+
+from ova.cli import options
 
 
 def export(
-    model: Annotated[Path, typer.Argument(help="Folder that `ova train` wrote.")],
-    onnx: Annotated[Path, typer.Option(help="The ONNX file to write.")] = Path("model.onnx"),
+    model: options.ModelFolder,
+    onnx: Annotated[Path, Option(help="The ONNX file to write.")] = Path("model.onnx"),
 ) -> None:
     """Write an ONNX file with probabilities, the threshold's decision and the confidence inside.
 

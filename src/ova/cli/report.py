@@ -4,25 +4,22 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
 
 def report(
     runs: Annotated[
         list[Path],
-        typer.Argument(
-            help="Run folders, experiments, or folders of experiments.", metavar="RUNS..."
-        ),
+        Argument(help="Run folders, experiments, or folders of experiments.", metavar="RUNS..."),
     ],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The page to write.")] = Path(
+    output: Annotated[Path, Option("--output", "-o", help="The page to write.")] = Path(
         "report.html"
     ),
     baseline: Annotated[
-        Path | None, typer.Option(help="Earlier runs, to show differences and their intervals.")
+        Path | None, Option(help="Earlier runs, to show differences and their intervals.")
     ] = None,
-    figures: Annotated[
-        Path | None, typer.Option(help="Also write each figure into this folder.")
-    ] = None,
-    kind: Annotated[str, typer.Option("--format", help="Of the figures: png, svg or pdf.")] = "png",
+    figures: Annotated[Path | None, Option(help="Also write each figure into this folder.")] = None,
+    kind: Annotated[str, Option("--format", help="Of the figures: png, svg or pdf.")] = "png",
 ) -> None:
     """Write one page that answers: can I trust it, where does it break, which threshold?"""
     from ova.errors import pick

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from ova.cli import options
 
@@ -21,25 +22,25 @@ if TYPE_CHECKING:
 
 def run(
     experiments: Annotated[
-        list[str] | None, typer.Argument(help="Names from `ova list experiments`.")
+        list[str] | None, Argument(help="Names from `ova list experiments`.")
     ] = None,
     only: options.Only = None,
     seeds: Annotated[
-        int, typer.Option(min=0, help="Seeds 0 to N - 1; 0 takes the experiment's number.")
+        int, Option(min=0, help="Seeds 0 to N - 1; 0 takes the experiment's number.")
     ] = 0,
     settings: options.Settings = None,
     recipe: Annotated[
         list[Path] | None,
-        typer.Option(help="Run recipes: a file of `ova tune`, or a .jsonl with one per line."),
+        Option(help="Run recipes: a file of `ova tune`, or a .jsonl with one per line."),
     ] = None,
-    out: Annotated[Path, typer.Option(help="Folder for the runs.")] = Path("runs"),
+    out: Annotated[Path, Option(help="Folder for the runs.")] = Path("runs"),
     data_dir: options.DataDir = None,
     devices: options.Devices = 1,
     nodes: options.Nodes = 1,
     accelerator: options.Accelerator = "auto",
     device_batch: options.DeviceBatch = 0,
     compile_: options.Compile = False,
-    tensorboard: Annotated[bool, typer.Option(help="Also log to TensorBoard.")] = False,
+    tensorboard: Annotated[bool, Option(help="Also log to TensorBoard.")] = False,
 ) -> None:
     """Train, predict and measure, stage by stage; what is complete is not run again.
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Option
 
 from ova.cli import options
 
@@ -16,25 +16,24 @@ if TYPE_CHECKING:
 
 
 def tune(
-    experiment: Annotated[str, typer.Argument(help="A name from `ova list experiments`.")],
+    experiment: Annotated[str, Argument(help="A name from `ova list experiments`.")],
     only: options.Only = None,
     trials: Annotated[
-        int, typer.Option(min=0, help="Trials per formulation; 0 takes the experiment's number.")
+        int, Option(min=0, help="Trials per formulation; 0 takes the experiment's number.")
     ] = 0,
     storage: Annotated[
         str,
-        typer.Option(
+        Option(
             help="Where workers meet: a database URL, or the path of a journal file. "
             "Default: a database beside the trials."
         ),
     ] = "",
-    seed: Annotated[int, typer.Option(min=0, help="Decides what is tried.")] = 0,
+    seed: Annotated[int, Option(min=0, help="Decides what is tried.")] = 0,
     prune: Annotated[
-        bool,
-        typer.Option("--prune", help="Give up trials that are worse than most (not the paper)."),
+        bool, Option("--prune", help="Give up trials that are worse than most (not the paper).")
     ] = False,
     settings: options.Settings = None,
-    out: Annotated[Path, typer.Option(help="Folder for the trials and the result.")] = Path("runs"),
+    out: Annotated[Path, Option(help="Folder for the trials and the result.")] = Path("runs"),
     data_dir: options.DataDir = None,
     devices: options.Devices = 1,
     nodes: options.Nodes = 1,
