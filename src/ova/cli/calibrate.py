@@ -4,9 +4,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.console import Console
+from rich.table import Table
 from typer import Argument, Option
 
 from ova.cli import options
+from ova.errors import BadInput, pick
+from ova.files import write_beside, write_json
 
 if TYPE_CHECKING:
     from ova.posthoc.calibration import Calibration
@@ -47,8 +51,6 @@ def calibrate(
     """
     from dataclasses import replace
 
-    from ova.errors import pick
-    from ova.files import write_json
     from ova.posthoc.calibration import CALIBRATIONS, usual
     from ova.predictions import Reading, read_any
 
@@ -72,8 +74,6 @@ def calibrate(
 
 def check(file: Path, fit: Path, out: Path | None) -> None:
     """Refuse what would measure a calibration on its own examples, or write over what is read."""
-    from ova.errors import BadInput
-
     if fit.resolve() == file.resolve():
         raise BadInput(f"{file} is also what --fit names; fit on other examples than you measure")
     if out is not None and out.suffix.lower() not in WRITTEN:
@@ -84,9 +84,6 @@ def check(file: Path, fit: Path, out: Path | None) -> None:
 
 def show(fitted: "Calibration", before: "Predictions", after: "Predictions") -> None:
     """Print the fit and the calibration metrics before and after."""
-    from rich.console import Console
-    from rich.table import Table
-
     from ova.metrics import METRICS
     from ova.metrics.evaluate import CALIBRATED
 
@@ -103,7 +100,6 @@ def show(fitted: "Calibration", before: "Predictions", after: "Predictions") -> 
 
 def save(path: Path, p: "Predictions") -> None:
     """Write the predictions: all columns as Parquet, the four that matter as CSV."""
-    from ova.files import write_beside
     from ova.predictions import write
 
     if path.suffix.lower() == ".parquet":

@@ -5,9 +5,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.console import Console
 from typer import Argument, Option
 
 from ova.cli import options
+from ova.errors import BadInput, pick
+from ova.files import write_beside
 
 if TYPE_CHECKING:
     from ova.corruptions.record import How
@@ -53,7 +56,6 @@ def corrupt(
     """
     from ova.corruptions import find_textures
     from ova.data.sources import places
-    from ova.errors import BadInput
 
     # The same places in the same order as when corrupting on the fly, so that both agree.
     frost = (place for place in places(data_dir) if (place / "frost").is_dir())
@@ -88,7 +90,6 @@ def chosen_types(types: list[str] | None) -> list[str]:
     ['fog', 'snow']
     """
     from ova.corruptions import CORRUPTIONS, SUBSETS
-    from ova.errors import pick
 
     table = {**{name: (name,) for name in CORRUPTIONS}, **SUBSETS}
     names = [name.strip() for part in types or ["all-19"] for name in part.split(",")]
@@ -102,7 +103,6 @@ def chosen_severities(text: str) -> tuple[int, ...]:
     (1, 5)
     """
     from ova.corruptions import SEVERITIES
-    from ova.errors import BadInput
 
     parts = [part.strip() for part in text.split(",")]
     if not all(part in map(str, SEVERITIES) for part in parts):
@@ -117,7 +117,6 @@ def chosen_constants(name: str, side: int) -> str:
     ('cifar', 'imagenet')
     """
     from ova.corruptions.corruption import CONSTANTS
-    from ova.errors import pick
 
     if name == "auto":
         return "cifar" if side <= SMALL else "imagenet"
@@ -132,8 +131,6 @@ def draw(image: Path, out: Path | None, constants: str, seed: int, textures: Any
     from ova.corruptions.sheet import contact_sheet
     from ova.corruptions.table import check_images
     from ova.corruptions.trees import read_rgb
-    from ova.errors import BadInput
-    from ova.files import write_beside
 
     path = Path(f"{image.stem}-corruptions.png") if out is None else out
     if path.suffix.lower() not in Image.registered_extensions():
@@ -157,7 +154,6 @@ def from_data_set(
     from ova.corruptions.stacks import write_stacks
     from ova.data import DATASETS
     from ova.data.task import InMemory
-    from ova.errors import BadInput
 
     task = DATASETS[source](data_dir)
     test = task.evaluations["test"]() if len(task.shape) == 3 and task.shape[0] == 3 else None
@@ -172,7 +168,6 @@ def from_data_set(
 def from_folder(root: Path, out: Path, types: list[str], how: Any) -> None:
     """Write the tree of a folder's images, and say which could not be used."""
     from ova.corruptions.trees import survey, write_tree
-    from ova.errors import BadInput
 
     if out.resolve().is_relative_to(root.resolve()):
         raise BadInput(f"--out {out} is inside {root}; its images would be corrupted again")
@@ -194,7 +189,6 @@ def follow(
     done: Iterable[tuple[str, int]], out: Path, types: list[str], images: int, how: "How"
 ) -> str:
     """Show a bar while the images are made; gives what was made, in a sentence."""
-    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
     from rich.progress import TimeRemainingColumn as TimeLeft
 

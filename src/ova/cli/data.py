@@ -4,6 +4,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
+from rich.table import Table
 from typer import Option
 
 
@@ -29,8 +31,6 @@ def data(
         for item in inventory(data_dir):
             typer.echo(json.dumps({**asdict(item), "sources": dict(item.sources)}))
         return
-    from rich.console import Console
-    from rich.table import Table
 
     looked = ", ".join(map(str, places(data_dir)))
     table = Table("data", "examples", "classes", caption=f"looked in {looked}")

@@ -5,13 +5,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.console import Console
+from rich.table import Table
 from typer import Argument, Option
 from typer.core import TyperCommand
 
 from ova.cli import options
+from ova.errors import require
+from ova.files import Row, sha256, write_lines
 
 if TYPE_CHECKING:
-    from ova.files import Row
     from ova.metrics.model_files import Result
     from ova.training.run_folder import Run
 
@@ -90,11 +93,8 @@ def evaluate(
 
         ova evaluate softmax.npz ova.npz --ood softmax-svhn.npz ova-svhn.npz -o report.html
     """
-    from ova.errors import require
-
     if output is not None:
         require("report")
-    from ova.files import write_lines
     from ova.metrics import Draws
     from ova.metrics.model_files import assign, evaluate_files
 
@@ -115,7 +115,6 @@ def evaluate(
 
 def as_run(name: str, result: "Result") -> "Run":
     """What was measured on a model, as the report takes it."""
-    from ova.files import sha256
     from ova.training.manifest import manifest
     from ova.training.run_folder import Run
 
@@ -136,9 +135,6 @@ def as_run(name: str, result: "Result") -> "Run":
 
 def show(results: "Sequence[Result]") -> None:
     """Print one table per kind of set, metrics down and models across."""
-    from rich.console import Console
-    from rich.table import Table
-
     console = Console(soft_wrap=True)
     for title, wanted in sections(results).items():
         table = Table(title=title, title_justify="left", box=None, header_style="bold")

@@ -7,6 +7,7 @@ import typer
 from typer import Option
 
 from ova.cli import options
+from ova.errors import require
 
 
 def export(
@@ -22,8 +23,6 @@ def export(
 
         ova export model/ --onnx model.onnx
     """
-    from ova.errors import require
-
     require("onnx")
     from ova.modelfolder.export import export as write
     from ova.modelfolder.folder import load

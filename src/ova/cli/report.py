@@ -6,6 +6,8 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
+from ova.errors import pick
+
 
 def report(
     runs: Annotated[
@@ -22,7 +24,6 @@ def report(
     kind: Annotated[str, Option("--format", help="Of the figures: png, svg or pdf.")] = "png",
 ) -> None:
     """Write one page that answers: can I trust it, where does it break, which threshold?"""
-    from ova.errors import pick
     from ova.report.export import FORMATS, write_figures
     from ova.report.page import write_report
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Annotated
 
+from rich.console import Console
 from typer import Argument, Option
 
 from ova.cli import options
@@ -76,8 +77,6 @@ def train(
 
         ova train mails.csv --text body --label folder --none other
     """
-    from rich.console import Console
-
     from ova.cli.progress import show
     from ova.modelfolder.train import REPORT
     from ova.modelfolder.train import train as carry_out

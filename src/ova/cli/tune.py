@@ -4,13 +4,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from rich.console import Console
+from rich.table import Table
 from typer import Argument, Option
 
 from ova.cli import options
+from ova.errors import pick
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from ova.training.engine import Machine
     from ova.training.search import Bench, Search
 
@@ -52,7 +53,6 @@ def tune(
 
         ova run --recipe runs/clinc-desk/ova.json
     """
-    from ova.errors import pick
     from ova.experiments import EXPERIMENTS
     from ova.training.engine import Machine
     from ova.training.search import Bench, searches
@@ -70,8 +70,6 @@ def tune(
 
 def search_all(found: "Sequence[Search]", bench: "Bench", machine: "Machine") -> None:
     """Work on one search after the other and print what came out."""
-    from rich.console import Console
-
     from ova.cli.progress import show
     from ova.training.engine import launch
     from ova.training.search import tune as trials
@@ -85,10 +83,8 @@ def search_all(found: "Sequence[Search]", bench: "Bench", machine: "Machine") ->
         summarise(found, bench, console)
 
 
-def summarise(found: "Sequence[Search]", bench: "Bench", console: "Console") -> None:
+def summarise(found: "Sequence[Search]", bench: "Bench", console: Console) -> None:
     """Print one line per search: how it stands, what was best, and the file to go on with."""
-    from rich.table import Table
-
     from ova.training.search import choose, write_history
 
     rows = write_history(bench, found)
