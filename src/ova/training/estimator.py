@@ -20,7 +20,7 @@ from ova.nn.formulations import DEFAULT, FORMULATIONS, Formulation
 from ova.posthoc.calibration import CALIBRATIONS, Calibration
 from ova.posthoc.threshold import Threshold, fit_threshold
 from ova.predictions import Predictions
-from ova.predictions.columns import NONE
+from ova.predictions.columns import NONE, NONE_LABEL
 
 Floats = NDArray[np.float64]
 KEPT = {name: kind for name, kind in CALIBRATIONS.items() if kind.order == "kept"}
@@ -194,7 +194,7 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
             return None
         label = self.none_label if self.reject_label is None else self.reject_label
         if label is None:
-            label = -1 if self.classes_.dtype.kind in "iuf" else "none of the above"
+            label = -1 if self.classes_.dtype.kind in "iuf" else NONE_LABEL
         if label in self.classes_.tolist():
             raise BadInput(f"the reject label {label!r} is one of the classes; give another")
         return label
