@@ -60,7 +60,8 @@ def predict_to(
     write(pieces[fabric.global_rank], part)
     fabric.barrier()
     if fabric.global_rank == 0:
-        write(path, merge([read(piece) for piece in pieces]))
+        count = min(limit or len(examples), len(examples))
+        write(path, merge([read(piece) for piece in pieces], total=count))  # no row may be lost
         for piece in pieces:
             piece.unlink()
     fabric.barrier()
