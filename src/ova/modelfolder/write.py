@@ -73,7 +73,7 @@ def check(path: Path) -> None:
 
 
 def write(path: Path, answers: Iterable[Answer]) -> None:
-    """Write all answers, whole or not at all."""
+    """Write all answers, atomically."""
     check(path)
     with write_beside(path) as beside:
         WRITERS[path.suffix.lower()](beside, answers)

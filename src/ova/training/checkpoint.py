@@ -20,7 +20,7 @@ FACTS = "facts"  # all facts under one name: safetensors writes several in an or
 
 
 def save(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, str]) -> None:
-    """Write named tensors and facts, whole or not at all."""
+    """Write named tensors and facts, atomically."""
     # Tied weights are copied apart, because safetensors refuses shared memory.
     apart = {name: t.detach().cpu().clone().contiguous() for name, t in tensors.items()}
     with write_beside(path) as beside:
