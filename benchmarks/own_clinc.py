@@ -22,7 +22,8 @@ from ova.nn.formulations import DEFAULT
 from ova.posthoc.threshold import Promise, Threshold, fit_threshold
 from ova.predictions import Predictions, read
 from ova.training.engine import Machine, launch
-from ova.userdata.gather import Request, gather
+from ova.userdata.gather import gather
+from ova.userdata.request import Request
 
 HALVINGS = 200
 SHOWN = (("test", "ece"), ("ood/test", "auroc"))

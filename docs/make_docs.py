@@ -9,6 +9,7 @@ Such a part stands between <!-- name --> and <!-- end of name -->.
 import sys
 from collections.abc import Callable, Mapping
 
+import protocols
 import tables
 import tree
 from committed import ROOT
@@ -19,6 +20,7 @@ PAGES: dict[str, Parts] = {
     "docs/results.md": {"experiments": tables.every_experiment, "paper": tables.beside_the_paper},
     "docs/choosing.md": {"evidence": tables.evidence, "ladders": tables.ladders},
     "docs/reproduction.md": {"claims": tables.claims, "variants": tables.variants},
+    "docs/experiments.md": {"protocols": protocols.every_protocol},
     "docs/tree.md": {"tree": tree.full},
 }
 

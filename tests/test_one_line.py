@@ -251,6 +251,29 @@ ADDITIONS = {
         < html([run]).index("Where does it break?", html([run]).index("A figure of mine"))
         """,
     ),
+    "kind of own data": Addition(
+        "userdata/mine.py",
+        """
+        from dataclasses import replace
+
+        from ova.userdata import tables
+
+        KIND = replace(
+            tables.KIND,
+            fits=lambda request: request.data.stem == "mine",
+            settings={**tables.KIND.settings, "lr": 0.5},
+        )
+        """,
+        "userdata/kinds.py",
+        "_FILES = {  # name -> file; the first that fits is taken",
+        '    "mine": "mine",',
+        """
+        gather(Request(data=table("mine.csv"))).kind == "mine"
+        and gather(Request(data=table("mine.csv"))).recipe.lr == 0.5
+        and gather(Request(data=table("other.csv"))).kind == "table"
+        and load_preparation("mine", {"columns": [], "mean": [], "scale": []}, Path()).shape == (0,)
+        """,
+    ),
     "command": Addition(
         "cli/mine.py",
         '''
@@ -292,6 +315,9 @@ from ova.predictions import Predictions, read_any
 from ova.report.page import html
 from ova.training.estimator import KEPT
 from ova.training.run_folder import Run
+from ova.userdata.gather import gather
+from ova.userdata.kinds import preparation as load_preparation
+from ova.userdata.request import Request
 from typer.testing import CliRunner
 
 white = np.full((2, 8, 8, 3), 255, np.uint8)
@@ -308,6 +334,12 @@ def listed(kind):
 
 def ran(*words):
     return CliRunner().invoke(app, words)
+
+
+def table(name):
+    path = Path(__file__).with_name(name)
+    path.write_text("x,label\\n" + "".join(f"{i},{'ab'[i % 2]}\\n" for i in range(99)))
+    return path
 
 
 def measured():

@@ -1,7 +1,6 @@
 """The desk experiments on real data: the whole protocol in small, and a step of the real models."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from lightning_fabric import Fabric
@@ -9,7 +8,6 @@ from lightning_fabric import Fabric
 from ova.corruptions import CORRUPTIONS, SUBSETS
 from ova.data.task import InMemory
 from ova.experiments import EXPERIMENTS
-from ova.experiments.__main__ import table
 from ova.files import read_lines
 from ova.predictions import read
 from ova.training.engine import Machine
@@ -76,11 +74,6 @@ def test_the_real_network_learns_from_its_first_steps(name, formulation, data_di
     losses = [progress.row["loss"] for progress in happening if progress.row]
     assert len(losses) == 6
     assert losses[-1] < losses[0]
-
-
-def test_the_documented_table_is_that_of_the_recipes():
-    text = (Path(__file__).parents[2] / "docs" / "experiments.md").read_text(encoding="utf-8")
-    assert table() in text
 
 
 def test_the_paper_and_the_desk_differ_only_where_the_desk_must():

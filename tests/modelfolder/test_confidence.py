@@ -25,9 +25,10 @@ from ova.nn.formulations import FORMULATIONS, Formulation
 from ova.posthoc.calibration import CALIBRATIONS, Top
 from ova.posthoc.calibration.scores import LOGIT, MAX_LOGIT
 from ova.posthoc.threshold import Promise, Threshold
-from ova.predictions import Predictions, read
+from ova.predictions import NONE_LABEL, Predictions, read
 from ova.training.engine import Machine, launch
-from ova.userdata.gather import NOTHING, Gathered, Request, gather
+from ova.userdata.gather import Gathered, gather
+from ova.userdata.request import Request
 from ova.userdata.rows import whole
 
 
@@ -78,7 +79,7 @@ def test_every_formulation_has_one_scale(name: str) -> None:
         clear = abs(said.confidence - value) > 1e-9
         assert (raw.answers(said.confidence) == shown.answers(c))[clear].all()
         assert replace(shown, value=raw.value) == raw
-    p = confidence_of(None, form, z, top).numpy()
+    p = confidence_of("", form, z, top).numpy()
     np.testing.assert_allclose(p, said.confidence, atol=1e-12)
 
 
@@ -114,11 +115,13 @@ def test_predict_says_what_the_calibration_of_the_held_out_rows_says(
     x = case.gathered.task.evaluations["test"]().x  # type: ignore[attr-defined]
     found = [said[place[row.numpy().tobytes()]] for row in x]
     np.testing.assert_allclose([there(a.confidence) for a in found], after, atol=1e-4)
-    assert [a.label != NOTHING for a in found] == model.threshold.answers(test.confidence).tolist()
+    assert [a.label != NONE_LABEL for a in found] == model.threshold.answers(
+        test.confidence
+    ).tolist()
     for answer in found:
         confidence = there(answer.confidence)
         assert there(answer.runner_up_confidence) <= confidence + 1e-12
-        assert (answer.label == NOTHING) == (confidence < model.shown.value + 1e-7)
+        assert (answer.label == NONE_LABEL) == (confidence < model.shown.value + 1e-7)
 
 
 def earlier(case: Case, at: Path) -> Model:

@@ -20,7 +20,8 @@ from ova.nn.formulations import DEFAULT, DEFAULT_FROZEN
 from ova.posthoc.threshold import Promise
 from ova.predictions import read
 from ova.training.engine import Machine, launch
-from ova.userdata.gather import Request, gather
+from ova.userdata.gather import gather
+from ova.userdata.request import Request
 
 
 def wish(name: str, at: Path, **more: object) -> Request:

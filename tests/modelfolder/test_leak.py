@@ -18,7 +18,8 @@ from ova.modelfolder.train import train
 from ova.posthoc.threshold import Promise, fit_threshold
 from ova.predictions import NONE, Predictions, read
 from ova.training.engine import Machine, launch
-from ova.userdata.gather import Request, gather
+from ova.userdata.gather import gather
+from ova.userdata.request import Request
 
 QUICK = ("epochs=6", "batch_size=64")
 

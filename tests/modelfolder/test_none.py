@@ -16,9 +16,10 @@ from ova.modelfolder.folder import load
 from ova.modelfolder.train import check_folder, train
 from ova.posthoc.calibration import CALIBRATIONS
 from ova.posthoc.threshold import Promise, fit_threshold
-from ova.predictions import NONE, Predictions, read
+from ova.predictions import NONE, NONE_LABEL, Predictions, read
 from ova.training.engine import Machine, launch
-from ova.userdata.gather import NOTHING, Gathered, Request, gather, sources_of
+from ova.userdata.gather import Gathered, gather, sources_of
+from ova.userdata.request import Request
 from ova.userdata.split import HELD
 
 QUICK = ("epochs=6", "batch_size=64")
@@ -98,8 +99,8 @@ def test_training_on_none_makes_them_less_sure_than_the_classes(case: Case) -> N
     n = {r["dataset"]: r["n"] for r in rows if r["metric"] == "accuracy"}
     assert n["validation"] == (said(case.out, "validation").target != NONE).sum()
     labels = {a.label for a in answers(load(case.out), [str(case.data)])}
-    assert labels <= {"a", "b", "c", NOTHING}
-    assert NOTHING in labels
+    assert labels <= {"a", "b", "c", NONE_LABEL}
+    assert NONE_LABEL in labels
 
 
 def test_the_same_rows_without_none_are_other_data(case: Case, tmp_path: Path) -> None:
@@ -143,11 +144,11 @@ def test_a_none_that_cannot_be_has_its_sentence(name: str, tmp_path: Path) -> No
 
 
 def test_a_class_called_like_a_refusal_can_be_none(tmp_path: Path) -> None:
-    rows = [[i + np.sin(i), ["a", "b", NOTHING][i % 3]] for i in range(90)]
+    rows = [[i + np.sin(i), ["a", "b", NONE_LABEL][i % 3]] for i in range(90)]
     data = made_data.write_csv(tmp_path / "x.csv", ["x", "label"], rows)
     with pytest.raises(BadInput, match="say --none 'none of the above'"):
         gather(Request(data=data))
-    assert gather(Request(data=data, none=NOTHING)).task.classes == ("a", "b")
+    assert gather(Request(data=data, none=NONE_LABEL)).task.classes == ("a", "b")
 
 
 KINDS = {

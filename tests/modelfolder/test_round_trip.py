@@ -25,10 +25,11 @@ from ova.modelfolder.folder import Model, load
 from ova.modelfolder.train import train
 from ova.modelfolder.write import WRITERS, write
 from ova.posthoc.threshold import Promise
-from ova.predictions import NONE, read
+from ova.predictions import NONE, NONE_LABEL, read
 from ova.training.engine import Machine, launch
-from ova.userdata.gather import NOTHING, Gathered, Request, gather
+from ova.userdata.gather import Gathered, gather
 from ova.userdata.kinds import KINDS
+from ova.userdata.request import Request
 from ova.userdata.rows import whole
 
 QUICK = ("epochs=4", "batch_size=16")
@@ -79,7 +80,8 @@ def test_the_page_says_what_the_model_promises(case: Case, model: Model) -> None
     assert "What does this model promise?" in page
     assert "at least 50\N{NO-BREAK SPACE}% of the inputs are answered" in page
     assert f"It rests on {model.threshold.n:,} held-out examples" in page
-    calibrated = "Calibrated by the method top" if model.calibration else "are not calibrated"
+    why_not = isinstance(model.calibration, str)
+    calibrated = "are not calibrated" if why_not else "Calibrated by the method top"
     assert calibrated in page
 
 
@@ -105,14 +107,14 @@ def test_predict_says_what_the_run_said(case: Case, model: Model) -> None:
         answer = said[place[x.numpy().tobytes()]]
         assert answer.confidence == pytest.approx(float(run.confidence[i]), abs=1e-5)
         expected = model.classes[run.prediction[i]]
-        assert answer.label in (expected, NOTHING)
-        assert (answer.label == NOTHING) == (there(answer.confidence) <= model.threshold.value)
+        assert answer.label in (expected, NONE_LABEL)
+        assert (answer.label == NONE_LABEL) == (there(answer.confidence) <= model.threshold.value)
 
 
 def test_refusals_name_the_best_guess(case: Case, model: Model) -> None:
     inputs = [str(case.wish.data)]
     all_answered, none_answered = (list(answers(model, inputs, t)) for t in (-1.0, 1.0))
-    assert all(a.label == NOTHING for a in none_answered)
+    assert all(a.label == NONE_LABEL for a in none_answered)
     assert [a.runner_up for a in none_answered] == [a.label for a in all_answered]
     assert all(a.label != a.runner_up for a in all_answered)
 
@@ -123,12 +125,12 @@ def test_onnx_decides_as_predict_does(case: Case, model: Model, tmp_path: Path) 
     x = model.preparation.encode(whole(case.wish.data)).x
     probs, label, confident = session.run(None, {"input": x.numpy()})
     said = list(answers(model, [str(case.wish.data)]))
-    names = [NOTHING if k == NONE else model.classes[k] for k in label]
+    names = [NONE_LABEL if k == NONE else model.classes[k] for k in label]
     near = [abs(there(a.confidence) - model.threshold.value) < 1e-5 for a in said]
     assert all(n == a.label for n, a, close in zip(names, said, near, strict=True) if not close)
     confidence = np.array([a.confidence for a in said])
     np.testing.assert_allclose(confident, confidence, atol=1e-5)
-    if model.calibration is None:
+    if isinstance(model.calibration, str):
         np.testing.assert_allclose(probs.max(1), confidence, atol=1e-5)
     assert 0 < (label == NONE).sum() < len(label)  # both kinds of answer were compared
     facts = {p.key: p.value for p in _metadata(tmp_path / "m.onnx")}

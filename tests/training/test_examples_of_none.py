@@ -12,7 +12,7 @@ from ova.data.task import InMemory
 from ova.experiments import EXPERIMENTS
 from ova.nn.formulations import FORMULATIONS
 from ova.training.engine import Machine
-from ova.training.loop import How, Tally, backward, prepare
+from ova.training.loop import Run, Tally
 
 BASE = replace(EXPERIMENTS["toy"].recipes[0], batch_size=8)
 
@@ -22,14 +22,14 @@ BASE = replace(EXPERIMENTS["toy"].recipes[0], batch_size=8)
 @pytest.mark.parametrize("piece", [0, 3])
 def test_the_gradient_is_that_of_the_weighted_losses(formulation, weight, piece, tmp_path):
     task, fabric = DATASETS["toy"](None), Fabric(accelerator="cpu", devices=1)
-    run = prepare(fabric, task, replace(BASE, formulation=formulation), tmp_path, Machine())
+    recipe = replace(BASE, formulation=formulation, none_weight=weight)
+    run = Run(fabric, task, recipe, tmp_path, Machine(device_batch=piece))
     run.wrapped.train()
     assert isinstance(task.train, InMemory)
     x, y = task.train.x[:8], task.train.y[:8].clone()
     y[::3] = -1
     form = FORMULATIONS[formulation]
-    how = How(form, 1 / 8, piece, weight)
-    backward(fabric, run, task, (x, y), how, Tally.empty(fabric.device))
+    run.backward(x, y, 1 / 8, Tally(fabric.device))
     said = [there(p.grad).clone() for p in run.weights]
     weights = torch.tensor([weight if target == -1 else 1.0 for target in y.tolist()])
     run.net.zero_grad()

@@ -23,7 +23,7 @@ from ova.training import search as tuning
 from ova.training.engine import Machine
 from ova.training.loop import Diverged, fit
 from ova.training.recipe import Experiment, Range, Recipe, load
-from ova.training.search import Bench, Search, choose, open_study, searches, tune, write_history
+from ova.training.search import Search, choose, open_study, searches, tune, write_history
 
 BASE = replace(EXPERIMENTS["toy"].recipes[0], experiment="small", epochs=2, steps=0)
 SMALL = Experiment(
@@ -47,7 +47,7 @@ PAPER = {
 def work(out, search=SEARCH, events=None, **more):
     """Work on a search, or only for so many events; gives its events."""
     fabric = Fabric(accelerator="cpu", devices=1)
-    happening = tune(fabric, search, Bench(out, **more), Machine())
+    happening = tune(fabric, replace(search, out=out, **more), Machine())
     seen = list(islice(happening, events))
     assert isinstance(happening, Generator)
     happening.close()
@@ -55,7 +55,7 @@ def work(out, search=SEARCH, events=None, **more):
 
 
 def rows(out, search=SEARCH):
-    return write_history(Bench(out), [search])
+    return write_history([replace(search, out=out)])
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +77,7 @@ def test_every_search_tries_only_recipes_that_can_be(name):
     experiment = EXPERIMENTS[name]
     assert experiment.trials > 0
     assert set(experiment.search) <= {each.name for each in fields(Recipe)}
-    for search in searches(experiment, [], 0, 0, []):
+    for search in searches(experiment):
         for number in range(search.trials):
             search.recipe(number)  # a Recipe refuses what is out of its range
 
@@ -103,12 +103,12 @@ def test_what_a_trial_tries_depends_on_seed_formulation_and_number_only():
 
 
 def test_the_best_trial_by_validation_loss_becomes_a_recipe(undisturbed):
-    bench, found = Bench(undisturbed), rows(undisturbed)
+    search, found = replace(SEARCH, out=undisturbed), rows(undisturbed)
     assert [(r["trial"], r["state"]) for r in found] == [(k, "complete") for k in range(3)]
     for row in found:
-        logged = read_lines(bench.folder(SEARCH, row["trial"]) / "log.jsonl")
+        logged = read_lines(search.folder(row["trial"]) / "log.jsonl")
         assert row["value"] == logged[-1]["validation_loss"]
-    best = there(choose(bench, SEARCH))
+    best = there(choose(search))
     assert best == min(found, key=lambda row: row["value"])
     assert load(undisturbed / "small" / "softmax.json") == SEARCH.recipe(best["trial"])
     assert not list(undisturbed.rglob("*.safetensors"))  # a hundred trials do not fill the disk
@@ -134,7 +134,7 @@ def test_a_search_that_stops_anywhere_ends_with_the_same_history(events, undistu
 
 def test_no_recipe_is_chosen_before_all_trials_are_done(tmp_path):
     work(tmp_path, events=200)
-    assert choose(Bench(tmp_path), SEARCH) is None
+    assert choose(replace(SEARCH, out=tmp_path)) is None
     assert not (tmp_path / "small").exists()
 
 
@@ -148,7 +148,7 @@ def test_a_trial_that_diverges_counts_and_is_not_chosen(tmp_path, monkeypatch):
     work(tmp_path)
     assert [r["state"] for r in rows(tmp_path)] == ["complete", "diverged", "complete"]
     assert rows(tmp_path)[1]["value"] is None
-    assert there(choose(Bench(tmp_path), SEARCH))["trial"] != 1
+    assert there(choose(replace(SEARCH, out=tmp_path)))["trial"] != 1
     assert work(tmp_path) == []
 
 
@@ -166,7 +166,7 @@ def test_a_full_disk_stops_the_search_and_the_next_goes_on(undisturbed, tmp_path
 
 def running(out, **told):
     """A trial that some worker has in hand, with what that worker told about itself."""
-    study = open_study(Bench(out), SEARCH)
+    study = open_study(replace(SEARCH, out=out))
     study.enqueue_trial(SEARCH.values(0), user_attrs={"number": 0})
     trial = study.ask()
     for name, value in told.items():
@@ -178,7 +178,7 @@ def test_a_worker_elsewhere_that_lives_keeps_its_trial(tmp_path):
     running(tmp_path, host="elsewhere", folder="/nowhere", beat=time.time())
     work(tmp_path)
     assert [r["state"] for r in rows(tmp_path)] == ["running", "complete", "complete"]
-    assert choose(Bench(tmp_path), SEARCH) is None
+    assert choose(replace(SEARCH, out=tmp_path)) is None
 
 
 def test_a_worker_elsewhere_without_a_sign_of_life_loses_its_trial(undisturbed, tmp_path):
@@ -186,12 +186,12 @@ def test_a_worker_elsewhere_without_a_sign_of_life_loses_its_trial(undisturbed, 
     work(tmp_path)
     assert rows(tmp_path) == rows(undisturbed)
     # Should that worker wake up, what it brings is too late and harmless.
-    open_study(Bench(tmp_path), SEARCH).tell(late.number, 0.0, skip_if_finished=True)
+    open_study(replace(SEARCH, out=tmp_path)).tell(late.number, 0.0, skip_if_finished=True)
     assert rows(tmp_path) == rows(undisturbed)
 
 
 def test_a_number_that_two_workers_queued_is_tried_once(undisturbed, tmp_path):
-    study = open_study(Bench(tmp_path), SEARCH)
+    study = open_study(replace(SEARCH, out=tmp_path))
     for number in (0, 1, 0, 2, 1):
         study.enqueue_trial(SEARCH.values(number), user_attrs={"number": number})
     assert len(work(tmp_path)) == 3 * 161
@@ -210,7 +210,7 @@ def test_a_journal_file_is_a_storage_too(undisturbed, tmp_path):
     storage = str(tmp_path / "journal.log")
     work(tmp_path, events=200, storage=storage)
     work(tmp_path, storage=storage)
-    assert write_history(Bench(tmp_path, storage=storage), [SEARCH]) == rows(undisturbed)
+    assert write_history([replace(SEARCH, out=tmp_path, storage=storage)]) == rows(undisturbed)
 
 
 @pytest.mark.parametrize("url", ["nonsense://host/db", "sqlite:////no/such/folder/optuna.db"])
@@ -230,7 +230,7 @@ def test_a_storage_that_cannot_be_opened_is_the_users_to_mend(url, tmp_path):
 )
 def test_a_search_that_makes_no_sense_is_refused(experiment, settings, message):
     with pytest.raises(BadInput, match=message):
-        searches(experiment, [], 0, 0, settings)
+        searches(experiment, settings=settings)
 
 
 SCRIPT = """
@@ -239,13 +239,13 @@ from pathlib import Path
 from ova.cli.tune import search_all
 from ova.training.engine import Machine
 from ova.training.recipe import Experiment, Range, from_json
-from ova.training.search import Bench, Search
+from ova.training.search import Search
 import json
 recipe = from_json(json.loads(sys.argv[2]), Path("argument"))
 search = {"lr": Range(1e-3, 1e-1, log=True), "momentum": Range(0.5, 0.95)}
 experiment = Experiment("small", "", (recipe,), search=search, trials=3)
-found = [Search(experiment, "softmax", 3)]
-search_all(found, Bench(Path(sys.argv[1])), Machine(accelerator="cpu"))
+found = [Search(experiment, "softmax", 3, out=Path(sys.argv[1]))]
+search_all(found, Machine(accelerator="cpu"))
 """
 
 

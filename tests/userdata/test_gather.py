@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 import made_data
 from ova.errors import BadInput
 from ova.userdata import vocabulary
-from ova.userdata.gather import Gathered, Request, gather
+from ova.userdata.gather import Gathered, gather
+from ova.userdata.request import Request
 from ova.userdata.split import HELD, split
 
 TEXT, LABEL = "sentence", "topic"

@@ -4,6 +4,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.console import Console
+from rich.table import Table
+from typer import Argument, Option
+
+from ova.cli import options
+from ova.errors import BadInput, pick
+from ova.files import write_beside, write_json
 
 if TYPE_CHECKING:
     from ova.posthoc.calibration import Calibration
@@ -13,31 +20,25 @@ WRITTEN = (".parquet", ".csv")
 
 
 def calibrate(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Predictions to calibrate.")],
+    file: Annotated[Path, Argument(metavar="FILE", help="Predictions to calibrate.")],
     fit: Annotated[
-        Path,
-        typer.Option(metavar="FILE", help="Predictions of the same model on held-out examples."),
+        Path, Option(metavar="FILE", help="Predictions of the same model on held-out examples.")
     ],
     method: Annotated[
         str | None,
-        typer.Option(
+        Option(
             help="temperature, top, beta or isotonic. Without it: temperature where both files have "
             "all probabilities of a softmax, else top."
         ),
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out", "-o", help="Write the predictions with new confidences, .parquet or .csv."
-        ),
+        Option("--out", "-o", help="Write the predictions with new confidences, .parquet or .csv."),
     ] = None,
     json: Annotated[
-        Path | None, typer.Option("--json", help="Write the fitted calibration, a small JSON file.")
+        Path | None, Option("--json", help="Write the fitted calibration, a small JSON file.")
     ] = None,
-    one_vs_all: Annotated[
-        bool,
-        typer.Option("--one-vs-all", help="Probabilities are one per class and need not sum to 1."),
-    ] = False,
+    one_vs_all: options.OneVsAll = False,
 ) -> None:
     """Fit a calibration on held-out predictions and apply it to others of the same model.
 
@@ -50,8 +51,6 @@ def calibrate(
     """
     from dataclasses import replace
 
-    from ova.errors import pick
-    from ova.files import write_json
     from ova.posthoc.calibration import CALIBRATIONS, usual
     from ova.predictions import Reading, read_any
 
@@ -67,17 +66,14 @@ def calibrate(
     show(fitted, p, after)
     if out is not None:
         save(out, after)
+        typer.echo(f"wrote {out}")
     if json is not None:
         write_json(json, fitted.to_json())
-    for path in (out, json):
-        if path is not None:
-            typer.echo(f"wrote {path}")
+        typer.echo(f"wrote {json}")
 
 
 def check(file: Path, fit: Path, out: Path | None) -> None:
     """Refuse what would measure a calibration on its own examples, or write over what is read."""
-    from ova.errors import BadInput
-
     if fit.resolve() == file.resolve():
         raise BadInput(f"{file} is also what --fit names; fit on other examples than you measure")
     if out is not None and out.suffix.lower() not in WRITTEN:
@@ -88,9 +84,6 @@ def check(file: Path, fit: Path, out: Path | None) -> None:
 
 def show(fitted: "Calibration", before: "Predictions", after: "Predictions") -> None:
     """Print the fit and the calibration metrics before and after."""
-    from rich.console import Console
-    from rich.table import Table
-
     from ova.metrics import METRICS
     from ova.metrics.evaluate import CALIBRATED
 
@@ -107,7 +100,6 @@ def show(fitted: "Calibration", before: "Predictions", after: "Predictions") -> 
 
 def save(path: Path, p: "Predictions") -> None:
     """Write the predictions: all columns as Parquet, the four that matter as CSV."""
-    from ova.files import write_beside
     from ova.predictions import write
 
     if path.suffix.lower() == ".parquet":

@@ -5,7 +5,11 @@ from collections.abc import Iterable
 from importlib import import_module
 from typing import Annotated, Any
 
-import typer
+from rich.console import Console
+from rich.table import Table
+from typer import Argument
+
+from ova.errors import BadInput, pick, without
 
 # What is listed, and where its table is; a new table is one line.
 TABLES = {
@@ -22,15 +26,8 @@ TABLES = {
 }
 
 
-def catalogue(
-    kind: Annotated[str, typer.Argument(help=f"all, {', '.join(TABLES)}.")] = "all",
-) -> None:
+def catalogue(kind: Annotated[str, Argument(help=f"all, {', '.join(TABLES)}.")] = "all") -> None:
     """List experiments, formulations, scores, metrics, models, data sets, corruptions and settings."""
-    from rich.console import Console
-    from rich.table import Table
-
-    from ova.errors import BadInput, pick, without
-
     console = Console()
     for name in list(TABLES) if kind == "all" else [kind]:
         pick(TABLES, name, "list")

@@ -5,8 +5,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.console import Console
+from typer import Argument, Option
 
 from ova.cli import options
+from ova.errors import BadInput, pick
+from ova.files import write_beside
 
 if TYPE_CHECKING:
     from ova.data.corrupted.record import How
@@ -16,27 +20,26 @@ SMALL = 64  # pixels up to which the constants for 32 px images are the nearer o
 
 def corrupt(
     source: Annotated[
-        str | None,
-        typer.Argument(help="A data set (`ova list datasets`) or a folder of images."),
+        str | None, Argument(help="A data set (`ova list datasets`) or a folder of images.")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Folder for the result; with --preview, the picture.")
+        Path | None, Option(help="Folder for the result; with --preview, the picture.")
     ] = None,
     preview: Annotated[
         Path | None,
-        typer.Option(metavar="IMAGE", help="Only draw all types and severities of one image."),
+        Option(metavar="IMAGE", help="Only draw all types and severities of one image."),
     ] = None,
     constants: Annotated[
-        str, typer.Option(help="cifar (32 px), imagenet (224 px), or auto: by the image size.")
+        str, Option(help="cifar (32 px), imagenet (224 px), or auto: by the image size.")
     ] = "auto",
     types: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             help="Types or subsets: all-19, paper-17, standard-15 (repeat, or separate by commas)."
         ),
     ] = None,
-    severities: Annotated[str, typer.Option(help="Severities, for example 1,3,5.")] = "1,2,3,4,5",
-    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+    severities: Annotated[str, Option(help="Severities, for example 1,3,5.")] = "1,2,3,4,5",
+    seed: Annotated[int, Option(help="Seed of everything random.")] = 0,
     data_dir: options.DataDir = None,
 ) -> None:
     """Make the -C version of a data set: up to 19 types of corruption at 5 severities.
@@ -52,7 +55,6 @@ def corrupt(
         ova corrupt --preview cat.png
     """
     from ova.data.frost import frost_textures
-    from ova.errors import BadInput
 
     textures = frost_textures(data_dir)  # as when corrupting on the fly, so that both agree
     if preview is not None:
@@ -85,7 +87,6 @@ def chosen_types(types: list[str] | None) -> list[str]:
     ['fog', 'snow']
     """
     from ova.corruptions import CORRUPTIONS, SUBSETS
-    from ova.errors import pick
 
     table = {**{name: (name,) for name in CORRUPTIONS}, **SUBSETS}
     names = [name.strip() for part in types or ["all-19"] for name in part.split(",")]
@@ -99,7 +100,6 @@ def chosen_severities(text: str) -> tuple[int, ...]:
     (1, 5)
     """
     from ova.corruptions import SEVERITIES
-    from ova.errors import BadInput
 
     parts = [part.strip() for part in text.split(",")]
     if not all(part in map(str, SEVERITIES) for part in parts):
@@ -114,7 +114,6 @@ def chosen_constants(name: str, side: int) -> str:
     ('cifar', 'imagenet')
     """
     from ova.corruptions.corruption import CONSTANTS
-    from ova.errors import pick
 
     if name == "auto":
         return "cifar" if side <= SMALL else "imagenet"
@@ -129,8 +128,6 @@ def draw(image: Path, out: Path | None, constants: str, seed: int, textures: Any
     from ova.corruptions.table import check_images
     from ova.data.corrupted.sheet import contact_sheet
     from ova.data.decoding import read_rgb
-    from ova.errors import BadInput
-    from ova.files import write_beside
 
     path = Path(f"{image.stem}-corruptions.png") if out is None else out
     if path.suffix.lower() not in Image.registered_extensions():
@@ -144,7 +141,7 @@ def draw(image: Path, out: Path | None, constants: str, seed: int, textures: Any
     sheet = contact_sheet(pixels[0], seed=seed, constants=name, textures=textures)
     with write_beside(path) as beside:
         sheet.save(beside, format=Image.registered_extensions()[path.suffix.lower()])
-    say(f"{path}: 19 corruptions x 5 severities, {name} constants, {textures.source} frost")
+    typer.echo(f"{path}: 19 corruptions x 5 severities, {name} constants, {textures.source} frost")
 
 
 def from_data_set(
@@ -154,7 +151,6 @@ def from_data_set(
     from ova.data import DATASETS
     from ova.data.corrupted.stacks import write_stacks
     from ova.data.task import InMemory
-    from ova.errors import BadInput
 
     task = DATASETS[source](data_dir)
     test = task.evaluations["test"]() if len(task.shape) == 3 and task.shape[0] == 3 else None
@@ -163,64 +159,44 @@ def from_data_set(
     images = test.x.permute(0, 2, 3, 1).contiguous().numpy()
     settings = how(min(images.shape[1:3]))
     done = write_stacks(images, test.y.numpy(), source, out, types, settings)
-    follow(done, len(images) * len(settings.severities) * len(types))
-    say(f"{out}: {len(types)} types of {len(images)} images at {describe(settings)}")
+    typer.echo(follow(done, out, types, len(images), settings))
 
 
 def from_folder(root: Path, out: Path, types: list[str], how: Any) -> None:
     """Write the tree of a folder's images, and say which could not be used."""
     from ova.data.corrupted.trees import survey, write_tree
-    from ova.errors import BadInput
 
     if out.resolve().is_relative_to(root.resolve()):
         raise BadInput(f"--out {out} is inside {root}; its images would be corrupted again")
     found = survey(root)
     for name, why in found.problems.items():
-        say(f"skipped {name}: {why}")
+        typer.echo(f"skipped {name}: {why}")
     if found.converted:
-        say(f"note: {found.converted} images are grey, transparent or not RGB; they become RGB")
+        typer.echo(
+            f"note: {found.converted} images are grey, transparent or not RGB; they become RGB"
+        )
     sides = sorted(min(picture.size) for picture in found.pictures)
     settings = how(sides[len(sides) // 2])
     done = write_tree(found, root.resolve().name, out, types, settings)
-    follow(done, len(found.pictures) * len(settings.severities) * len(types))
     skipped = f"; {len(found.problems)} files skipped" if found.problems else ""
-    say(
-        f"{out}: {len(types)} types of {len(found.pictures)} images at {describe(settings)}{skipped}"
-    )
+    typer.echo(follow(done, out, types, len(found.pictures), settings) + skipped)
 
 
-def describe(how: "How") -> str:
-    """The settings in a few words."""
-    levels = ", ".join(map(str, how.severities))
+def follow(
+    done: Iterable[tuple[str, int]], out: Path, types: list[str], images: int, how: "How"
+) -> str:
+    """Show a bar while the images are made; gives what was made, in a sentence."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+    from rich.progress import TimeRemainingColumn as TimeLeft
+
+    name = TextColumn("{task.description:<18}")
+    columns = (name, BarColumn(), MofNCompleteColumn(), TimeLeft())
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task("corrupting", total=images * len(how.severities) * len(types))
+        for kind, count in done:
+            bar.update(task, description=kind, advance=count)
     return (
-        f"severities {levels}; {how.constants} constants, seed {how.seed}, "
+        f"{out}: {len(types)} types of {images} images at severities "
+        f"{', '.join(map(str, how.severities))}; {how.constants} constants, seed {how.seed}, "
         f"{how.textures.source} frost textures"
     )
-
-
-def follow(done: Iterable[tuple[str, int]], total: int) -> None:
-    """Show a bar while images are made."""
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
-
-    columns = (
-        TextColumn("{task.description:<18}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True)) as bar:
-        task = bar.add_task("corrupting", total=total)
-        for name, count in done:
-            bar.update(task, description=name, advance=count)
-
-
-def say(text: str) -> None:
-    """One line for the user; names of files may hold brackets, so no markup."""
-    typer.echo(text)

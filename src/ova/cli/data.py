@@ -4,14 +4,17 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
+from rich.table import Table
+from typer import Option
 
 
 def data(
     data_dir: Annotated[
-        Path | None, typer.Option("--data-dir", help="The data folder (else OVA_DATA).")
+        Path | None, Option("--data-dir", help="The data folder (else OVA_DATA).")
     ] = None,
     as_json: Annotated[
-        bool, typer.Option("--json", help="One JSON object per split, hashes in full.")
+        bool, Option("--json", help="One JSON object per split, hashes in full.")
     ] = False,
 ) -> None:
     """List the data that is present: read and checked, with counts and SHA-256.
@@ -28,8 +31,6 @@ def data(
         for item in inventory(data_dir):
             typer.echo(json.dumps({**asdict(item), "sources": dict(item.sources)}))
         return
-    from rich.console import Console
-    from rich.table import Table
 
     looked = ", ".join(map(str, places(data_dir)))
     table = Table("data", "examples", "classes", caption=f"looked in {looked}")

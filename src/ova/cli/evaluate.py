@@ -5,10 +5,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.console import Console
+from rich.table import Table
+from typer import Argument, Option
 from typer.core import TyperCommand
 
+from ova.cli import options
+from ova.errors import require
+from ova.files import Row, sha256, write_lines
+
 if TYPE_CHECKING:
-    from ova.files import Row
     from ova.metrics.model_files import Result
     from ova.training.run_folder import Run
 
@@ -51,32 +57,29 @@ def spread(args: list[str]) -> list[str]:
 def evaluate(
     files: Annotated[
         list[Path],
-        typer.Argument(metavar="FILE...", help="Predictions on the test set, a file per model."),
+        Argument(metavar="FILE...", help="Predictions on the test set, a file per model."),
     ],
     ood: Annotated[
         list[Path] | None,
-        typer.Option(
+        Option(
             metavar="FILE...",
             help="Predictions on examples of none of the classes: files or folders.",
         ),
     ] = None,
     shift: Annotated[
         list[Path] | None,
-        typer.Option(metavar="FILE...", help="Predictions on changed examples: fog-3.csv, ..."),
+        Option(metavar="FILE...", help="Predictions on changed examples: fog-3.csv, ..."),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Also write a report, one HTML file.")
+        Path | None, Option("--output", "-o", help="Also write a report, one HTML file.")
     ] = None,
-    one_vs_all: Annotated[
-        bool,
-        typer.Option("--one-vs-all", help="Probabilities are one per class and need not sum to 1."),
-    ] = False,
+    one_vs_all: options.OneVsAll = False,
     bootstrap: Annotated[
-        int, typer.Option(min=0, help="Redraw the examples so often for 95 % intervals; 0: never.")
+        int, Option(min=0, help="Redraw the examples so often for 95 % intervals; 0: never.")
     ] = 0,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the redrawing.")] = 0,
+    seed: Annotated[int, Option(min=0, help="Seed of the redrawing.")] = 0,
     measurements: Annotated[
-        Path, typer.Option(help="Where the rows go, one JSON object per line.")
+        Path, Option(help="Where the rows go, one JSON object per line.")
     ] = Path("measurements.jsonl"),
 ) -> None:
     """Measure accuracy, calibration, selective answering and OOD detection of any predictions.
@@ -90,8 +93,6 @@ def evaluate(
 
         ova evaluate softmax.npz ova.npz --ood softmax-svhn.npz ova-svhn.npz -o report.html
     """
-    from ova.errors import require
-
     if output is not None:
         require("report")
     from ova.metrics import Draws
@@ -100,34 +101,20 @@ def evaluate(
     models = assign(files, ood or [], shift or [])
     draws = Draws(count=bootstrap, seed=seed) if bootstrap else None
     results = evaluate_files(models, normalised=not one_vs_all, draws=draws)
-    write_all(results, measurements, output)
-    show(results)
-    typer.echo(f"wrote {measurements}" + (f" and {output}" if output else ""))
-
-
-def write_all(results: "Sequence[Result]", measurements: Path, output: Path | None) -> None:
-    """The rows of all models in one file, and the report on them."""
-    from ova.files import write_lines
-
     if output is not None:
         from ova.report.page import write_page
 
         runs = [as_run(str(number), result) for number, result in enumerate(results)]
         write_page(sorted(runs, key=lambda run: run.label), output)
     several = len(results) > 1
-    write_lines(
-        measurements,
-        [
-            ({"model": r.model.name} if several else {}) | row
-            for r in results
-            for row in [*r.rows, *r.differences]
-        ],
-    )
+    rows = ((r.model.name, row) for r in results for row in [*r.rows, *r.differences])
+    write_lines(measurements, (({"model": name} if several else {}) | row for name, row in rows))
+    show(results)
+    typer.echo(f"wrote {measurements}" + (f" and {output}" if output else ""))
 
 
 def as_run(name: str, result: "Result") -> "Run":
     """What was measured on a model, as the report takes it."""
-    from ova.files import sha256
     from ova.training.manifest import manifest
     from ova.training.run_folder import Run
 
@@ -148,9 +135,6 @@ def as_run(name: str, result: "Result") -> "Run":
 
 def show(results: "Sequence[Result]") -> None:
     """Print one table per kind of set, metrics down and models across."""
-    from rich.console import Console
-    from rich.table import Table
-
     console = Console(soft_wrap=True)
     for title, wanted in sections(results).items():
         table = Table(title=title, title_justify="left", box=None, header_style="bold")

@@ -4,11 +4,15 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Option
+
+from ova.cli import options
+from ova.errors import require
 
 
 def export(
-    model: Annotated[Path, typer.Argument(help="Folder that `ova train` wrote.")],
-    onnx: Annotated[Path, typer.Option(help="The ONNX file to write.")] = Path("model.onnx"),
+    model: options.ModelFolder,
+    onnx: Annotated[Path, Option(help="The ONNX file to write.")] = Path("model.onnx"),
 ) -> None:
     """Write an ONNX file with probabilities, the threshold's decision and the confidence inside.
 
@@ -19,8 +23,6 @@ def export(
 
         ova export model/ --onnx model.onnx
     """
-    from ova.errors import require
-
     require("onnx")
     from ova.modelfolder.export import export as write
     from ova.modelfolder.folder import load

@@ -3,25 +3,26 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
 Only = Annotated[
-    list[str] | None, typer.Option(help="Only these formulations (repeat, or separate by commas).")
+    list[str] | None, Option(help="Only these formulations (repeat, or separate by commas).")
 ]
 Settings = Annotated[
-    list[str] | None,
-    typer.Option("--set", help="Override a field of the recipe, for example epochs=5."),
+    list[str] | None, Option("--set", help="Override a field of the recipe, for example epochs=5.")
 ]
-DataDir = Annotated[
-    Path | None, typer.Option(envvar="OVA_DATA", help="Folder that holds the data sets.")
-]
-Devices = Annotated[int, typer.Option(min=1, help="Processes on this machine.")]
-Nodes = Annotated[int, typer.Option(min=1, help="Machines (torchrun or SLURM).")]
-Accelerator = Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")]
+DataDir = Annotated[Path | None, Option(envvar="OVA_DATA", help="Folder that holds the data sets.")]
+Devices = Annotated[int, Option(min=1, help="Processes on this machine.")]
+Nodes = Annotated[int, Option(min=1, help="Machines (torchrun or SLURM).")]
+Accelerator = Annotated[str, Option(help="auto, cpu, cuda or mps.")]
 DeviceBatch = Annotated[
-    int, typer.Option(min=0, help="Examples one device holds at a time; 0: its whole share.")
+    int, Option(min=0, help="Examples one device holds at a time; 0: its whole share.")
 ]
-Compile = Annotated[bool, typer.Option("--compile", help="Compile the backbone.")]
+OneVsAll = Annotated[
+    bool, Option("--one-vs-all", help="Probabilities are one per class and need not sum to 1.")
+]
+ModelFolder = Annotated[Path, Argument(help="Folder that `ova train` wrote.")]
+Compile = Annotated[bool, Option("--compile", help="Compile the backbone.")]
 
 
 def names(parts: list[str] | None) -> list[str]:

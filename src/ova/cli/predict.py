@@ -4,23 +4,26 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
+
+from ova.cli import options
 
 
 def predict(
-    model: Annotated[Path, typer.Argument(help="Folder that `ova train` wrote.")],
+    model: options.ModelFolder,
     inputs: Annotated[
         list[str],
-        typer.Argument(
+        Argument(
             help="Images or folders; CSV, TSV, Parquet or .txt files; - reads standard input.",
             metavar="INPUT...",
         ),
     ],
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Write .csv, .jsonl or .parquet instead.")
+        Path | None, Option("--out", "-o", help="Write .csv, .jsonl or .parquet instead.")
     ] = None,
     threshold: Annotated[
         float | None,
-        typer.Option(help="Answer above this (printed) confidence; the promise is then void."),
+        Option(help="Answer above this (printed) confidence; the promise is then void."),
     ] = None,
 ) -> None:
     """Print label or "none of the above", confidence and runner-up for each input, in order.
@@ -35,24 +38,32 @@ def predict(
         echo "what is my balance" | ova predict model/ -
     """
     import sys
+    from collections.abc import Iterator
 
-    from ova.modelfolder.answer import answers
+    from ova.modelfolder.answer import Answer, answers
     from ova.modelfolder.folder import load
-    from ova.modelfolder.write import check, counted, separated, write
-    from ova.userdata.gather import NOTHING
+    from ova.modelfolder.write import check, separated, write
+    from ova.predictions import NONE_LABEL
 
     if out is not None:
         check(out)  # before any work
-    counts = {"rows": 0, "bad": 0, "refused": 0}
     loaded = load(model)
-    rows = counted(answers(loaded, inputs, threshold), counts, NOTHING)
+    counts = {"rows": 0, "bad": 0, "refused": 0}
+
+    def counted() -> Iterator[Answer]:
+        for answer in answers(loaded, inputs, threshold):
+            counts["rows"] += 1
+            counts["bad"] += answer.problem is not None
+            counts["refused"] += answer.label == NONE_LABEL
+            yield answer
+
     if out is not None:
-        write(out, rows)
+        write(out, counted())
     else:
-        separated(rows, sys.stdout, "\t")
+        separated(counted(), sys.stdout, "\t")
     limit = loaded.shown.value if threshold is None else threshold
-    told = f"{counts['rows']} inputs, {counts['refused']} {NOTHING} (not above {limit:.6g})"
+    told = f"{counts['rows']} inputs, {counts['refused']} {NONE_LABEL} (not above {limit:.6g})"
     typer.echo(f"{told}, {counts['bad']} could not be used", err=True)
-    if loaded.calibration is None:
-        typer.echo(f"the confidences are uncalibrated: {loaded.why_not}", err=True)
+    if isinstance(loaded.calibration, str):
+        typer.echo(f"the confidences are uncalibrated: {loaded.calibration}", err=True)
     raise typer.Exit(1 if counts["bad"] else 0)

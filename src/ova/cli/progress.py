@@ -39,11 +39,17 @@ def carry_out(events: Generator[Event, None, T], see: Callable[[Event], None]) -
         see(event)
 
 
-def numbers(step: Step, examples_per_second: float) -> str:
-    """Loss, accuracy and speed of the epoch under way."""
+def stage(event: Stage) -> str:
+    """The stage under way, and how far it is."""
+    return f"{event.name} {event.number}/{event.count}" if event.count else event.name
+
+
+def epoch(step: Step, examples_per_second: float) -> str:
+    """The epoch under way: its number, loss, accuracy and speed."""
     seen = max(float(step.tally.seen), 1.0)
     loss, accuracy = float(step.tally.loss) / seen, float(step.tally.hits) / seen
-    return f"loss {loss:.4f}  accuracy {accuracy:.4f}  {examples_per_second:,.0f}/s"
+    speed = f"{examples_per_second:,.0f}/s"
+    return f"epoch {step.epoch}  loss {loss:.4f}  accuracy {accuracy:.4f}  {speed}"
 
 
 class Speed:
@@ -72,14 +78,13 @@ class Bar:
     def see(self, event: Event) -> None:
         """Redraw, at most ten times a second: reading a loss makes the device wait."""
         if isinstance(event, Stage):
-            detail = f"{event.name} {event.number}/{event.count}" if event.count else event.name
             share = {"completed": event.number, "total": event.count} if event.count else {}
-            self.progress.update(self.task, detail=detail, refresh=True, **share)  # type: ignore[arg-type]
+            self.progress.update(self.task, detail=stage(event), refresh=True, **share)  # type: ignore[arg-type]
             return
         speed = self.speed.of(event)
         if time.perf_counter() - self.drawn > 0.1 or event.row:
             self.drawn = time.perf_counter()
-            detail = f"epoch {event.epoch}  {numbers(event, speed)}"
+            detail = epoch(event, speed)
             self.progress.update(self.task, completed=event.step, total=event.steps, detail=detail)
 
 
@@ -94,15 +99,11 @@ class Lines:
         now = time.perf_counter()
         if isinstance(event, Stage):
             if now - self.said > QUIET or not event.count or event.number == event.count:
-                self.say(
-                    f"{event.name} {event.number}/{event.count}" if event.count else event.name
-                )
+                self.say(stage(event))
             return
         speed = self.speed.of(event)
         if now - self.said > QUIET or (event.row and event.step == event.steps):
-            self.say(
-                f"step {event.step}/{event.steps}  epoch {event.epoch}  {numbers(event, speed)}"
-            )
+            self.say(f"step {event.step}/{event.steps}  {epoch(event, speed)}")
 
     def say(self, text: str) -> None:
         """Print one line."""

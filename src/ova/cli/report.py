@@ -4,28 +4,26 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
+
+from ova.errors import pick
 
 
 def report(
     runs: Annotated[
         list[Path],
-        typer.Argument(
-            help="Run folders, experiments, or folders of experiments.", metavar="RUNS..."
-        ),
+        Argument(help="Run folders, experiments, or folders of experiments.", metavar="RUNS..."),
     ],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The page to write.")] = Path(
+    output: Annotated[Path, Option("--output", "-o", help="The page to write.")] = Path(
         "report.html"
     ),
     baseline: Annotated[
-        Path | None, typer.Option(help="Earlier runs, to show differences and their intervals.")
+        Path | None, Option(help="Earlier runs, to show differences and their intervals.")
     ] = None,
-    figures: Annotated[
-        Path | None, typer.Option(help="Also write each figure into this folder.")
-    ] = None,
-    kind: Annotated[str, typer.Option("--format", help="Of the figures: png, svg or pdf.")] = "png",
+    figures: Annotated[Path | None, Option(help="Also write each figure into this folder.")] = None,
+    kind: Annotated[str, Option("--format", help="Of the figures: png, svg or pdf.")] = "png",
 ) -> None:
     """Write one page that answers: can I trust it, where does it break, which threshold?"""
-    from ova.errors import pick
     from ova.report.export import FORMATS, write_figures
     from ova.report.page import write_report
 

@@ -7,12 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.console import Console
+from rich.table import Table
+from typer import Argument, Option
 
 from ova.cli import options
+from ova.errors import BadInput, pick, require
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
-    from rich.console import Console
 
     from ova.training.engine import Machine
     from ova.training.recipe import Recipe
@@ -21,25 +24,25 @@ if TYPE_CHECKING:
 
 def run(
     experiments: Annotated[
-        list[str] | None, typer.Argument(help="Names from `ova list experiments`.")
+        list[str] | None, Argument(help="Names from `ova list experiments`.")
     ] = None,
     only: options.Only = None,
     seeds: Annotated[
-        int, typer.Option(min=0, help="Seeds 0 to N - 1; 0 takes the experiment's number.")
+        int, Option(min=0, help="Seeds 0 to N - 1; 0 takes the experiment's number.")
     ] = 0,
     settings: options.Settings = None,
     recipe: Annotated[
         list[Path] | None,
-        typer.Option(help="Run recipes: a file of `ova tune`, or a .jsonl with one per line."),
+        Option(help="Run recipes: a file of `ova tune`, or a .jsonl with one per line."),
     ] = None,
-    out: Annotated[Path, typer.Option(help="Folder for the runs.")] = Path("runs"),
+    out: Annotated[Path, Option(help="Folder for the runs.")] = Path("runs"),
     data_dir: options.DataDir = None,
     devices: options.Devices = 1,
     nodes: options.Nodes = 1,
     accelerator: options.Accelerator = "auto",
     device_batch: options.DeviceBatch = 0,
     compile_: options.Compile = False,
-    tensorboard: Annotated[bool, typer.Option(help="Also log to TensorBoard.")] = False,
+    tensorboard: Annotated[bool, Option(help="Also log to TensorBoard.")] = False,
 ) -> None:
     """Train, predict and measure, stage by stage; what is complete is not run again.
 
@@ -50,8 +53,6 @@ def run(
 
         ova run cifar10-desk --only ova-dm --seeds 2 --set epochs=5
     """
-    from ova.errors import BadInput, pick, require
-
     if tensorboard:
         require("tensorboard")
     from ova.experiments import EXPERIMENTS
@@ -74,9 +75,6 @@ def run_all(
     recipes: "list[Recipe]", place: "Place", machine: "Machine", tensorboard: bool = False
 ) -> int:
     """Run all recipes and print the summary; gives the number that failed."""
-    from rich.console import Console
-
-    from ova.errors import BadInput
     from ova.training.engine import launch
 
     console = Console()
@@ -100,11 +98,10 @@ def run_one(
     place: "Place",
     machine: "Machine",
     tensorboard: bool,
-    console: "Console",
+    console: Console,
 ) -> bool:
     """Run one recipe; whether it failed. With several processes a failure stops all of them."""
     from ova.cli.progress import show
-    from ova.errors import BadInput
     from ova.training.loop import Diverged
     from ova.training.run_folder import FAILURE, strangers
     from ova.training.stages import carry_out
@@ -151,10 +148,8 @@ def logged(events: "Iterator[Event]", folder: Path) -> "Generator[Event, None, N
             yield event
 
 
-def summarise(recipes: "list[Recipe]", place: "Place", console: "Console") -> None:
+def summarise(recipes: "list[Recipe]", place: "Place", console: Console) -> None:
     """Print one line per run that has measurements."""
-    from rich.table import Table
-
     from ova.predictions import SetName
     from ova.training.run_folder import read_measurements
 

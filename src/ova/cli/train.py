@@ -3,70 +3,66 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from rich.console import Console
+from typer import Argument, Option
+
+from ova.cli import options
 
 
 def train(
     data: Annotated[
-        Path,
-        typer.Argument(
-            help="A folder of class folders with images, or a CSV, TSV or Parquet file."
-        ),
+        Path, Argument(help="A folder of class folders with images, or a CSV, TSV or Parquet file.")
     ],
     text: Annotated[
-        str, typer.Option(help="Column of texts; without it all columns are numbers or words.")
+        str, Option(help="Column of texts; without it all columns are numbers or words.")
     ] = "",
-    label: Annotated[str, typer.Option(help="Column of labels ('label' if not named).")] = "",
+    label: Annotated[str, Option(help="Column of labels ('label' if not named).")] = "",
     none: Annotated[
-        str, typer.Option(help="Label of rows that are examples of none of the classes.")
+        str, Option(help="Label of rows that are examples of none of the classes.")
     ] = "",
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder of the model.")] = Path("model"),
+    out: Annotated[Path, Option("--out", "-o", help="Folder of the model.")] = Path("model"),
     formulation: Annotated[
-        str, typer.Option(help="A name from `ova list formulations`; empty: our choice.")
+        str, Option(help="A name from `ova list formulations`; empty: our choice.")
     ] = "",
     accuracy: Annotated[
-        float | None, typer.Option(help="Accuracy to promise for what is answered, e.g. 0.95.")
+        float | None, Option(help="Accuracy to promise for what is answered, e.g. 0.95.")
     ] = None,
     coverage: Annotated[
-        float | None, typer.Option(help="Share of inputs to answer, to promise, e.g. 0.9.")
+        float | None, Option(help="Share of inputs to answer, to promise, e.g. 0.9.")
     ] = None,
     leak: Annotated[
         float | None,
-        typer.Option(
+        Option(
             help="Share of inputs of no class that is answered at most, to promise, e.g. 0.05; "
             "needs --outside or --none."
         ),
     ] = None,
-    confidence: Annotated[float, typer.Option(help="Confidence of the promise.")] = 0.95,
+    confidence: Annotated[float, Option(help="Confidence of the promise.")] = 0.95,
     test: Annotated[
         Path | None,
-        typer.Option(
-            help="Data to report on; labels that DATA has not count as none of the above."
-        ),
+        Option(help="Data to report on; labels that DATA has not count as none of the above."),
     ] = None,
     outside: Annotated[
         Path | None,
-        typer.Option(
-            help="Examples of none of the classes, to report on; half of them for --leak."
-        ),
+        Option(help="Examples of none of the classes, to report on; half of them for --leak."),
     ] = None,
-    model: Annotated[str, typer.Option(help="A name from `ova list models`.")] = "",
+    model: Annotated[str, Option(help="A name from `ova list models`.")] = "",
     encoder: Annotated[
-        Path | None, typer.Option(help="Folder of a transformers encoder (safetensors).")
+        Path | None, Option(help="Folder of a transformers encoder (safetensors).")
     ] = None,
-    frozen: Annotated[bool, typer.Option(help="Leave the encoder's weights as they are.")] = False,
+    frozen: Annotated[bool, Option(help="Leave the encoder's weights as they are.")] = False,
     drop: Annotated[
-        list[str] | None, typer.Option(help="Column of a table to leave out (repeat).")
+        list[str] | None, Option(help="Column of a table to leave out (repeat).")
     ] = None,
     skip_bad: Annotated[
-        bool, typer.Option(help="Leave out rows that cannot be used instead of stopping.")
+        bool, Option(help="Leave out rows that cannot be used instead of stopping.")
     ] = False,
-    mirror: Annotated[bool, typer.Option(help="Mirror images at random while training.")] = False,
-    seed: Annotated[int, typer.Option(min=0, help="Decides the split and the weights.")] = 0,
+    mirror: Annotated[bool, Option(help="Mirror images at random while training.")] = False,
+    seed: Annotated[int, Option(min=0, help="Decides the split and the weights.")] = 0,
     settings: Annotated[
-        list[str] | None, typer.Option("--set", help="Field of the recipe, e.g. epochs=5.")
+        list[str] | None, Option("--set", help="Field of the recipe, e.g. epochs=5.")
     ] = None,
-    accelerator: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
+    accelerator: options.Accelerator = "auto",
 ) -> None:
     """Train a classifier that can say "none of the above" on your images, texts or table.
 
@@ -81,14 +77,13 @@ def train(
 
         ova train mails.csv --text body --label folder --none other
     """
-    from rich.console import Console
-
     from ova.cli.progress import show
     from ova.modelfolder.train import REPORT
     from ova.modelfolder.train import train as carry_out
     from ova.posthoc.threshold import Promise
     from ova.training.engine import Machine, launch
-    from ova.userdata.gather import Request, gather
+    from ova.userdata.gather import gather
+    from ova.userdata.request import Request
 
     console = Console()
     request = Request(

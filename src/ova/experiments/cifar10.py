@@ -7,7 +7,7 @@ Evaluated on test, the 19 corruptions x 5 severities, and CIFAR-100 and SVHN as 
 Expected (paper, table of AUROC / AUPRC): CIFAR-100 softmax .7334 / .6789, dm .7478 / .7104,
 ova .8449 / .8037, ova-dm .6805 / .6486; SVHN softmax .7026 / .8058, dm .8264 / .8940,
 ova .8934 / .9248, ova-dm .6191 / .7725. Under shift `ova-dm` has the lowest ECE.
-Cost: 17,600 steps of 512 per run; see docs/experiments.md for seconds per step.
+Cost: 17,600 steps of 512 per run; see docs/experiments.md for seconds per epoch.
 Command: ova run cifar10
 """
 

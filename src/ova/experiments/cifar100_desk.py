@@ -5,7 +5,7 @@ all centres lie at zero the network has no gradient at all, and five epochs are 
 to part. Evaluated on the whole test set, on the first 2,000 images of the paper's 17 corruptions x 5
 severities, and on CIFAR-10 and SVHN as none of the classes.
 Expected: less accurate than the paper's WRN-28-10; the order of the formulations is what it is for.
-Cost: 1,760 steps of 128 per run; see docs/experiments.md for seconds per step.
+Cost: 1,760 steps of 128 per run; see docs/experiments.md for seconds per epoch.
 Command: ova run cifar100-desk
 """
 

@@ -5,7 +5,7 @@ rate and schedule are not tuned. Evaluated on the whole test set, on the first 2
 corruptions x 5 severities, and on CIFAR-100 and SVHN as none of the classes.
 Expected: less accurate than the paper's 200 epochs; the order of the formulations under shift and
 on the outside sets is what it is for.
-Cost: 2,816 steps of 128 per run; see docs/experiments.md for seconds per step.
+Cost: 2,816 steps of 128 per run; see docs/experiments.md for seconds per epoch.
 Command: ova run cifar10-desk
 """
 

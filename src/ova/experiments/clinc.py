@@ -5,7 +5,7 @@ it chose; 1e-4 lies in that range. `ova tune clinc` is the paper's search. Evalu
 sentences with words replaced, and with the out-of-scope sentences as none of the classes.
 Expected (paper, mean of 5 runs, accuracy and ECE): softmax 90.16 % .079, dm 89.89 % .083,
 ova 90.67 % .078, ova-dm 88.89 % .052.
-Cost: 59,000 steps of 256 per run; see docs/experiments.md for seconds per step.
+Cost: 59,000 steps of 256 per run; see docs/experiments.md for seconds per epoch.
 Command: ova run clinc
 """
 

@@ -8,7 +8,7 @@ rate per step and number, too little in 1,880 steps for distances that tell 150 
 centres start at zero (compare `--only dm --set head_lr=1`). Evaluated on test, on sentences with words
 replaced, and with the out-of-scope sentences as none of the classes.
 Expected: about the paper's 89 to 91 % accuracy; the order of the formulations is what it is for.
-Cost: 1,880 steps of 64 per run; see docs/experiments.md for seconds per step.
+Cost: 1,880 steps of 64 per run; see docs/experiments.md for seconds per epoch.
 Command: ova run clinc-desk
 """
 

@@ -2,7 +2,7 @@
 
 Otherwise `clinc-desk`: the difference between the two is what a hundred examples of "none" are worth.
 One-vs-all learns them as K times no, softmax as the uniform target.
-Cost: 1,888 steps of 64 per run; see docs/experiments.md for seconds per step.
+Cost: 1,888 steps of 64 per run; see docs/experiments.md for seconds per epoch.
 Command: ova run clinc-none
 """
 

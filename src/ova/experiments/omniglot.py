@@ -4,7 +4,7 @@ The paper ends where one-vs-all with distances does not train from scratch at K 
 smallest real task of that kind; `ova-zero` and `ova-dm-zero` start as the paper does. Drawers 1-15
 train, 16 validates, 17-20 test; shifted by rotation, thickness, elastic and noise ladders; the 659
 characters of other alphabets are none of the classes.
-Cost: 1,695 steps of 128 per run; see docs/experiments.md for seconds per step.
+Cost: 1,695 steps of 128 per run; see docs/experiments.md for seconds per epoch.
 Command: ova run omniglot
 """
 

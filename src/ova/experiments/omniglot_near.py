@@ -2,7 +2,7 @@
 
 Like `omniglot`; what is outside shares script and drawers with what is inside, so it is the harder
 test of "none of the above".
-Cost: 1,530 steps of 128 per run; see docs/experiments.md for seconds per step.
+Cost: 1,530 steps of 128 per run; see docs/experiments.md for seconds per epoch.
 Command: ova run omniglot-near
 """
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -14,20 +14,8 @@ from ova.data.task import InMemory, plan
 from ova.errors import BadInput
 from ova.modelfolder.confidence import confidence_of
 from ova.modelfolder.folder import Model
-from ova.predictions import NONE, Predictions
-from ova.userdata.gather import NOTHING
-from ova.userdata.rows import (
-    CHUNK,
-    FILE,
-    Frame,
-    chunks,
-    images_below,
-    lines,
-    standard_input,
-    table_lines,
-    text_lines,
-)
-from ova.userdata.texts import Tokens
+from ova.predictions import NONE, NONE_LABEL, Predictions
+from ova.userdata.rows import FILE, Frame, chunks, images_below, in_pieces, standard_input
 
 BATCH = 128
 STDIN = "-"
@@ -52,19 +40,12 @@ def answers(
 
     Another threshold than the model's is one of the confidences that are given.
     """
-    if model.kind == "image":
-        yield from answer_all(model, pictures(inputs), threshold)
-        return
-    for source in inputs:
-        yield from answer_all(model, rows(model, source), threshold)
-
-
-def answer_all(model: Model, frames: Iterator[Frame], threshold: float | None) -> Iterator[Answer]:
-    """The answers for one source after the other."""
-    first = 1
-    for frame in frames:
-        yield from answer(model, frame, first, threshold)
-        first += len(frame)
+    images = model.preparation.column == FILE
+    for frames in [pictures(inputs)] if images else (rows(model, source) for source in inputs):
+        first = 1
+        for frame in frames:
+            yield from answer(model, frame, first, threshold)
+            first += len(frame)
 
 
 def pictures(inputs: Sequence[str]) -> Iterator[Frame]:
@@ -72,67 +53,40 @@ def pictures(inputs: Sequence[str]) -> Iterator[Frame]:
     if STDIN in inputs:
         raise BadInput("images come from files, not from standard input")
     found = (images_below(Path(i)) if Path(i).is_dir() else [i] for i in inputs)
-    files = chain.from_iterable(found)
-    while piece := list(islice(files, BATCH)):
-        yield Frame({FILE: piece})
+    return in_pieces(chain.from_iterable(found), BATCH)
 
 
 def rows(model: Model, source: str) -> Iterator[Frame]:
     """The rows of a file or of standard input, for a model of texts or tables."""
-    column = model.preparation.column if isinstance(model.preparation, Tokens) else ""
+    column, path = model.preparation.column, Path(source)
     if source == STDIN:
-        if column:
-            return lines(standard_input(), BATCH, column)
-        return table_lines(standard_input(), "standard input", BATCH)
-    path = Path(source)
+        return standard_input(column, BATCH)
     if path.is_dir():
         raise BadInput(f"{source} is a folder; this model was trained on a {model.kind}")
     if column and not path.exists():
         raise BadInput(
             f"there is no file {source!r}; text can be piped: echo ... | ova predict MODEL -"
         )
-    if column and path.suffix.lower() == ".txt":
-        return text_lines(path, CHUNK, column)
-    return chunks(path)
+    return chunks(path, column or "text")
 
 
 def answer(model: Model, frame: Frame, first: int, threshold: float | None) -> Iterator[Answer]:
-    """The answers for one chunk."""
-    encoded = model.preparation.encode(frame)
-    names = model.preparation.names(frame, first)
+    """The answers for one chunk; `first` is the number of its first row."""
+    encoded, column = model.preparation.encode(frame), model.preparation.column
+    cells = frame.columns[column] if column else range(first, first + len(frame))
     z = logits(model, encoded.x, encoded.lengths)
-    bad = dict.fromkeys(
-        torch.where(~z.isfinite().all(1))[0].tolist(), "numbers too large for the network"
-    )
-    z[list(bad)] = 0
-    bad |= encoded.bad
-    decided = decide(model, z, threshold)
-    for row, name in enumerate(names):
-        if row in bad:
-            yield Answer(name, problem=bad[row])
-            continue
-        best, sure = model.classes[decided.top[row]], float(decided.sure[row])
-        if decided.answered[row]:
-            yield Answer(
-                name, best, sure, model.classes[decided.second[row]], float(decided.less[row])
-            )
-        else:  # of a refused input the best guess is more use than the second best
-            yield Answer(name, NOTHING, sure, best, sure)
+    large = torch.where(~z.isfinite().all(1))[0].tolist()
+    z[large] = 0
+    bad = {**dict.fromkeys(large, "numbers too large for the network"), **encoded.bad}
+    for row, (cell, said) in enumerate(zip(cells, decide(model, z, threshold), strict=True)):
+        name = "" if cell is None else str(cell)
+        yield Answer(name, problem=bad[row]) if row in bad else Answer(name, *said)
 
 
-@dataclass(frozen=True)
-class Decided:
-    """The likeliest class of each row and the second, their confidences, and whether to answer."""
-
-    top: Tensor
-    second: Tensor
-    sure: Tensor
-    less: Tensor
-    answered: Tensor
-
-
-def decide(model: Model, z: Tensor, threshold: float | None) -> Decided:
-    """What to say about each row of logits.
+def decide(
+    model: Model, z: Tensor, threshold: float | None
+) -> Iterator[tuple[str, float, str, float]]:
+    """Label, confidence, runner-up and its confidence for each row of logits.
 
     The model's own threshold looks at the uncalibrated confidence, on which its promise rests.
     """
@@ -144,9 +98,14 @@ def decide(model: Model, z: Tensor, threshold: float | None) -> Decided:
     top, second = torch.from_numpy(p.prediction).long(), torch.from_numpy(others.argmax(1))
     of = partial(confidence_of, model.calibration, model.form, z.double())
     # Uncalibrated it is the very number that is compared, with its rounding.
-    sure = torch.from_numpy(p.confidence) if model.calibration is None else of(top)
-    own = torch.from_numpy(model.threshold.answers(p.confidence))
-    return Decided(top, second, sure, of(second), own if threshold is None else sure > threshold)
+    sure = torch.from_numpy(p.confidence) if isinstance(model.calibration, str) else of(top)
+    answered = model.threshold.answers(p.confidence) if threshold is None else sure > threshold
+    columns = (top.tolist(), second.tolist(), sure.tolist(), of(second).tolist(), answered.tolist())
+    for best, other, c, less, above in zip(*columns, strict=True):
+        if above:
+            yield model.classes[best], c, model.classes[other], less
+        else:  # of a refused input the best guess is more use than the second best
+            yield NONE_LABEL, c, model.classes[best], c
 
 
 def logits(model: Model, x: Tensor, lengths: Tensor | None) -> Tensor:

@@ -60,20 +60,20 @@ def score_of(form: Formulation, z: Tensor, k: Tensor) -> Tensor:
     return own - z.scatter(-1, place, -math.inf).logsumexp(-1)
 
 
-def confidence_of(calibration: Top | None, form: Formulation, z: Tensor, k: Tensor) -> Tensor:
+def confidence_of(calibration: Top | str, form: Formulation, z: Tensor, k: Tensor) -> Tensor:
     """sigmoid(a s + b) of class k of each row, or p_k where nothing was calibrated.
 
     The map is of the top answer. For another class it is the confidence that a top answer with its
     score would have, so that the two can be compared.
     """
-    if calibration is None:
+    if isinstance(calibration, str):
         return form.probs(z).gather(-1, k[..., None])[..., 0]
     return torch.sigmoid(calibration.a * score_of(form, z, k) + calibration.b)
 
 
-def on_scale(threshold: Threshold, calibration: Top | str | None, form: Formulation) -> Threshold:
+def on_scale(threshold: Threshold, calibration: Top | str, form: Formulation) -> Threshold:
     """The same threshold and promise, its value on the scale of the calibrated confidences."""
-    if not isinstance(calibration, Top) or not math.isfinite(threshold.value):
+    if isinstance(calibration, str) or not math.isfinite(threshold.value):
         return threshold
     s = logit_of(form, threshold.value)
     value = torch.tensor(calibration.a * s + calibration.b, dtype=torch.float64).sigmoid()

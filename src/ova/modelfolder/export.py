@@ -35,9 +35,8 @@ class Deciding(nn.Module):
         super().__init__()
         self.net, self.prepare, self.form = model.net, model.preparation.prepare, model.form
         self.calibration = model.calibration
-        value = max(
-            -1.0, min(model.threshold.value, 2.0)
-        )  # infinities as numbers that decide alike
+        # Infinities as numbers that decide alike.
+        value = max(-1.0, min(model.threshold.value, 2.0))
         self.register_buffer("value", torch.tensor(value, dtype=torch.float32))
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -89,21 +88,7 @@ def described(model: Model) -> dict[str, str]:
 
 def example(model: Model, count: int) -> Tensor:
     """Encoded inputs of the right type: random pixels, word pieces or numbers."""
-    draw = torch.Generator().manual_seed(count)
-    shape = model.preparation.shape
-    if model.kind == "image":
-        return torch.randint(0, 256, (count, *shape), generator=draw, dtype=torch.uint8)
-    if model.kind == "text":
-        x = torch.randint(5, shape[0], (count, shape[1]), generator=draw)
-        pad: Any = getattr(model.preparation, "pad", 0)
-        lengths = torch.randint(2, shape[1] + 1, (count, 1), generator=draw)
-        return torch.where(torch.arange(shape[1]) < lengths, x, pad)
-    preparation: Any = model.preparation
-    noise = torch.randn(count, *shape, generator=draw, dtype=torch.float64)
-    mean, scale = (
-        torch.tensor(v, dtype=torch.float64) for v in (preparation.mean, preparation.scale)
-    )
-    return mean + scale * noise
+    return model.preparation.example(count, torch.Generator().manual_seed(count))
 
 
 @torch.no_grad()
@@ -114,13 +99,11 @@ def compare(session: Any, deciding: Deciding, model: Model) -> float:
         x = example(model, count)
         p, label, confidence = deciding(x)
         q, said, sure = session.run(None, {session.get_inputs()[0].name: x.numpy()})
-        worst = max(worst, float(np.abs(p.numpy() - q).max()))
-        worst = max(worst, float(np.abs(confidence.numpy() - sure).max()))
+        here, there = torch.cat([p, confidence[:, None]], 1), np.c_[q, sure]
+        worst = max(worst, float(np.abs(here.numpy() - there).max()))
         # Where two classes or the threshold are nearer than rounding, either answer is right.
-        top = p.topk(2).values
-        clear = ((top[:, 0] - top[:, 1]) > TOLERANCE) & (
-            (top[:, 0] - deciding.value).abs() > TOLERANCE
-        )
+        first, second = p.topk(2).values.T
+        clear = (first - second).minimum((first - deciding.value).abs()) > TOLERANCE
         if worst > TOLERANCE or (label != torch.from_numpy(said))[clear].any():
             raise BadInput(f"the ONNX file differs from PyTorch by {worst:.2g}; it was not kept")
     return worst

@@ -21,8 +21,8 @@ from ova.posthoc.threshold import Threshold
 from ova.training import checkpoint
 from ova.training.classifier import Classifier, assemble
 from ova.userdata.gather import Gathered
+from ova.userdata.kind import Preparation
 from ova.userdata.kinds import preparation
-from ova.userdata.preparation import Preparation
 from ova.userdata.texts import TOKENIZER, Tokens
 
 FORMAT, VERSION = "ova model", 1
@@ -40,8 +40,7 @@ class Model:
     form: Formulation
     preparation: Preparation
     threshold: Threshold  # of the uncalibrated confidence, which decides
-    calibration: Top | None
-    why_not: str  # why it is not calibrated
+    calibration: Top | str  # or the reason why there is none
     facts: Mapping[str, Any]
 
     @property
@@ -57,11 +56,7 @@ class Model:
 
 
 def save(
-    folder: Path,
-    gathered: Gathered,
-    threshold: Threshold,
-    calibration: Top | str,
-    manifest: Any,
+    folder: Path, gathered: Gathered, threshold: Threshold, calibration: Top | str, manifest: Any
 ) -> None:
     """Write all parts beside the weights, last `model.json`, which names the hashes of all.
 
@@ -104,10 +99,14 @@ def check_weights(folder: Path) -> None:
         wanted = json.loads((folder / MODEL).read_text("utf-8"))["parts"][WEIGHTS]
     except (OSError, ValueError, KeyError, TypeError):
         return  # nothing is said about them
-    if (found := sha256(folder / WEIGHTS)) != wanted:
+    check_part(folder / WEIGHTS, wanted, f"; move {folder} away to train again")
+
+
+def check_part(path: Path, wanted: str, hint: str = "") -> None:
+    """Refuse a file that is not the one of which `model.json` has the hash."""
+    if (found := sha256(path)) != wanted:
         raise BadInput(
-            f"{folder / WEIGHTS} was changed after training: its SHA-256 is {found}, {MODEL} says "
-            f"{wanted}; move {folder} away to train again"
+            f"{path} was changed after training: its SHA-256 is {found}, {MODEL} says {wanted}{hint}"
         )
 
 
@@ -135,11 +134,7 @@ def facts_of(folder: Path) -> dict[str, Any]:
             raise BadInput(f"{path} names a part that no model has: {name!r}")
         if not (folder / name).is_file():
             raise BadInput(f"{folder}: {name} is missing")
-        if (found := sha256(folder / name)) != wanted:
-            raise BadInput(
-                f"{folder / name} was changed after training: its SHA-256 is {found}, "
-                f"{MODEL} says {wanted}"
-            )
+        check_part(folder / name, wanted)
     return content
 
 
@@ -165,7 +160,4 @@ def load(folder: Path) -> Model:
     except (KeyError, TypeError) as error:
         raise BadInput(f"{folder / MODEL} is incomplete: {error!r}") from None
     checkpoint.restore(net, checkpoint.load(folder / WEIGHTS)[0], folder / WEIGHTS)
-    found, why_not = (None, calibration) if isinstance(calibration, str) else (calibration, "")
-    return Model(
-        facts["kind"], classes, net.eval(), form, prepared, threshold, found, why_not, facts
-    )
+    return Model(facts["kind"], classes, net.eval(), form, prepared, threshold, calibration, facts)

@@ -2,7 +2,7 @@
 
 import csv
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, fields
 from itertools import islice
 from pathlib import Path
@@ -21,13 +21,9 @@ def separated(answers: Iterable[Answer], file: TextIO, delimiter: str = ",") -> 
     writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
     writer.writerow(COLUMNS)
     for answer in answers:
-        writer.writerow([cell(value) for value in asdict(answer).values()])
+        cells = asdict(answer).values()  # six digits of a number are enough
+        writer.writerow([f"{v:.6g}" if isinstance(v, float) else clean(v) for v in cells])
         file.flush()
-
-
-def cell(value: object) -> object:
-    """A value as text; six digits are enough."""
-    return f"{value:.6g}" if isinstance(value, float) else clean(value)
 
 
 def csv_file(path: Path, answers: Iterable[Answer]) -> None:
@@ -77,16 +73,7 @@ def check(path: Path) -> None:
 
 
 def write(path: Path, answers: Iterable[Answer]) -> None:
-    """Write all answers, whole or not at all."""
+    """Write all answers, atomically."""
     check(path)
     with write_beside(path) as beside:
         WRITERS[path.suffix.lower()](beside, answers)
-
-
-def counted(answers: Iterable[Answer], counts: dict[str, int], nothing: str) -> Iterator[Answer]:
-    """Pass the answers on and count them."""
-    for answer in answers:
-        counts["rows"] += 1
-        counts["bad"] += answer.problem is not None
-        counts["refused"] += answer.label == nothing
-        yield answer

@@ -2,6 +2,7 @@
 
 from ova.predictions.columns import COLUMNS as COLUMNS
 from ova.predictions.columns import NONE as NONE
+from ova.predictions.columns import NONE_LABEL as NONE_LABEL
 from ova.predictions.columns import Predictions as Predictions
 from ova.predictions.foreign import Reading as Reading
 from ova.predictions.foreign import read_any as read_any

@@ -12,6 +12,7 @@ from ova.errors import BadInput
 Array = NDArray[Any]
 
 NONE = -1  # the target of an example that belongs to none of the classes
+NONE_LABEL = "none of the above"  # what an input is called that is refused, where labels are words
 # Cells of the matrix that one core reduces at a time: enough to forget the call, few enough to share.
 CELLS, PARTS = (1 << 20, 1 << 24), 64
 

@@ -1,7 +1,8 @@
 """Checkpoints: tensors in safetensors, facts in its JSON header, nothing that can run."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,18 +20,19 @@ FACTS = "facts"  # all facts under one name: safetensors writes several in an or
 
 
 def save(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, str]) -> None:
-    """Write named tensors and facts, whole or not at all."""
+    """Write named tensors and facts, atomically."""
     # Tied weights are copied apart, because safetensors refuses shared memory.
     apart = {name: t.detach().cpu().clone().contiguous() for name, t in tensors.items()}
     with write_beside(path) as beside:
         save_file(apart, beside, metadata={FACTS: json.dumps(dict(facts), sort_keys=True)})
 
 
-def load(path: Path) -> tuple[Tensors, dict[str, str]]:
-    """Read what `save` wrote; a damaged file is named and left as it is."""
+@contextmanager
+def opened(path: Path) -> Iterator[Any]:
+    """A file that `save` wrote; a damaged one is named and left as it is."""
     try:
         with safe_open(path, framework="pt") as file:
-            return {name: file.get_tensor(name) for name in file.keys()}, told(file)  # noqa: SIM118
+            yield file
     except (OSError, SafetensorError, ValueError) as error:
         raise BadInput(
             f"{path} is damaged or not a safetensors file ({error}); "
@@ -38,13 +40,16 @@ def load(path: Path) -> tuple[Tensors, dict[str, str]]:
         ) from None
 
 
+def load(path: Path) -> tuple[Tensors, dict[str, str]]:
+    """The tensors and the facts of a file."""
+    with opened(path) as file:
+        return {name: file.get_tensor(name) for name in file.keys()}, told(file)  # noqa: SIM118
+
+
 def facts(path: Path) -> dict[str, str]:
     """The facts in the header, without reading the tensors."""
-    try:
-        with safe_open(path, framework="pt") as file:
-            return told(file)
-    except (OSError, SafetensorError, ValueError) as error:
-        raise BadInput(f"{path} is damaged or not a safetensors file ({error})") from None
+    with opened(path) as file:
+        return told(file)
 
 
 def told(file: Any) -> dict[str, str]:
@@ -69,22 +74,19 @@ def optimiser_tensors(optimiser: Optimizer) -> Tensors:
 
 
 def restore_optimiser(optimiser: Optimizer, tensors: Mapping[str, Tensor]) -> None:
-    """Put back what `optimiser_tensors` took out."""
-    params = [p for group in optimiser.param_groups for p in group["params"]]
-    state: dict[int, Tensors] = {}
-    for name, value in tensors.items():
-        row, _, key = name.partition("/")
-        state.setdefault(int(row), {})[key] = laid_out_as(params[int(row)], value)
-    optimiser.load_state_dict({**optimiser.state_dict(), "state": state})
-
-
-def laid_out_as(p: Tensor, value: Tensor) -> Tensor:
-    """A value of a parameter's shape in the parameter's order in memory, any other as it is.
+    """Put back what `optimiser_tensors` took out, laid out in memory as the parameters are.
 
     Fused update rules walk through a parameter and its moments side by side in memory and do not
     look at strides, and a file has its tensors contiguous where convolutions have channels last.
     """
-    return torch.empty_like(p, dtype=value.dtype).copy_(value) if p.shape == value.shape else value
+    params = [p for group in optimiser.param_groups for p in group["params"]]
+    state: dict[int, Tensors] = {}
+    for name, value in tensors.items():
+        row, _, key = name.partition("/")
+        p, entries = params[int(row)], state.setdefault(int(row), {})
+        same = p.shape == value.shape
+        entries[key] = torch.empty_like(p, dtype=value.dtype).copy_(value) if same else value
+    optimiser.load_state_dict({**optimiser.state_dict(), "state": state})
 
 
 def under(prefix: str, tensors: Mapping[str, Tensor]) -> Tensors:

@@ -21,6 +21,11 @@ class Classifier(nn.Module):
         super().__init__()
         self.backbone, self.head = backbone, head
 
+    @property
+    def device(self) -> torch.device:
+        """Where the network is."""
+        return next(self.parameters()).device
+
     def forward(self, x: Tensor) -> Tensor:
         """The logits of a prepared batch."""
         z: Tensor = self.head(self.backbone(x))
@@ -57,8 +62,7 @@ def start(net: Classifier, task: Task, recipe: Recipe) -> None:
     # nothing yet gives features of quite another length when it is evaluated.
     net.train()
     for x, y in task.train.batches([rows]):
-        device = next(net.parameters()).device
-        f = net.backbone(task.prepare(x.to(device)))
+        f = net.backbone(task.prepare(x.to(net.device)))
         for name, buffer in net.named_buffers():
             buffer.copy_(kept[name])  # running statistics begin with the first step
-        net.head.start(f, y.to(device))
+        net.head.start(f, y.to(net.device))

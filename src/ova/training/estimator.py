@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from dataclasses import KW_ONLY, dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -19,12 +20,13 @@ from ova.nn.formulations import DEFAULT, FORMULATIONS, Formulation
 from ova.posthoc.calibration import CALIBRATIONS, Calibration
 from ova.posthoc.threshold import Threshold, fit_threshold
 from ova.predictions import Predictions
-from ova.predictions.columns import NONE
+from ova.predictions.columns import NONE, NONE_LABEL
 
 Floats = NDArray[np.float64]
 KEPT = {name: kind for name, kind in CALIBRATIONS.items() if kind.order == "kept"}
 
 
+@dataclass(eq=False, repr=False)  # which writes the constructor; the rest is scikit-learn's
 class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
     """A small network on standardised columns that can say "none of the above".
 
@@ -57,40 +59,22 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
     (array([0, 0]), array([-1, -1]))
     """
 
-    def __init__(  # noqa: PLR0913  scikit-learn wants every setting here, by name
-        self,
-        formulation: str = DEFAULT,
-        *,
-        hidden: tuple[int, ...] = (64, 64),
-        epochs: int | None = None,
-        batch_size: int = 128,
-        lr: float = 0.01,
-        weight_decay: float = 1e-4,
-        threshold: float | None = None,
-        accuracy: float | None = None,
-        confidence: float = 0.95,
-        calibration: str | None = None,
-        holdout: float = 0.3,
-        reject_label: Any = None,
-        none_label: Any = None,
-        normalised: bool = False,
-        random_state: Any = None,
-    ) -> None:
-        self.formulation = formulation
-        self.hidden = hidden  # sizes of the hidden layers; () is a linear model
-        self.epochs = epochs  # None: as many as make about 1,000 steps, 20 to 200
-        self.batch_size = batch_size
-        self.lr = lr
-        self.weight_decay = weight_decay
-        self.threshold = threshold
-        self.accuracy = accuracy
-        self.confidence = confidence
-        self.calibration = calibration  # "top", "beta", or None (also "none")
-        self.holdout = holdout
-        self.reject_label = reject_label
-        self.none_label = none_label
-        self.normalised = normalised
-        self.random_state = random_state
+    formulation: str = DEFAULT
+    _: KW_ONLY
+    hidden: tuple[int, ...] = (64, 64)  # sizes of the hidden layers; () is a linear model
+    epochs: int | None = None  # None: as many as make about 1,000 steps, 20 to 200
+    batch_size: int = 128
+    lr: float = 0.01
+    weight_decay: float = 1e-4
+    threshold: float | None = None
+    accuracy: float | None = None
+    confidence: float = 0.95
+    calibration: str | None = None  # "top", "beta", or None (also "none")
+    holdout: float = 0.3
+    reject_label: Any = None
+    none_label: Any = None
+    normalised: bool = False
+    random_state: Any = None
 
     def fit(self, X: Any, y: Any) -> "OneVsAllClassifier":
         """Learn from a table and its labels; a promise or a calibration keeps some rows away."""
@@ -116,7 +100,7 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The label of the largest probability, or the reject label."""
-        p = self._predictions(X)
+        p = self._predictions(self._checked(X))
         labels = self.classes_[p.prediction]
         if self.threshold_ is None:
             return np.asarray(labels)
@@ -124,8 +108,7 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
         refused = ~(self._sure(p) > limit)
         if isinstance(self.reject_label_, str) != (labels.dtype.kind in "US"):
             labels = labels.astype(object)  # a text among numbers, or the other way round
-        kind = np.result_type(labels, np.asarray(self.reject_label_))
-        out = labels.astype(kind)
+        out = labels.astype(np.result_type(labels, np.asarray(self.reject_label_)))
         out[refused] = self.reject_label_
         return np.asarray(out)
 
@@ -138,7 +121,7 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
 
     def predict_log_proba(self, X: Any) -> Floats:
         """The logarithms of `predict_proba`."""
-        log_p = self._log_p(X)
+        log_p = self._outputs(self._checked(X))[1]
         return log_p - np.logaddexp.reduce(log_p, axis=1)[:, None] if self.normalised else log_p
 
     def decision_function(self, X: Any) -> Floats:
@@ -148,7 +131,7 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
 
     def confidence_of(self, X: Any) -> Floats:
         """max_k p_k, never normalised, calibrated on request: what the threshold is compared with."""
-        return self._sure(self._predictions(X))
+        return self._sure(self._predictions(self._checked(X)))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of all inputs that is answered rightly.
@@ -211,7 +194,7 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
             return None
         label = self.none_label if self.reject_label is None else self.reject_label
         if label is None:
-            label = -1 if self.classes_.dtype.kind in "iuf" else "none of the above"
+            label = -1 if self.classes_.dtype.kind in "iuf" else NONE_LABEL
         if label in self.classes_.tolist():
             raise BadInput(f"the reject label {label!r} is one of the classes; give another")
         return label
@@ -242,7 +225,7 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
 
     def _promise(self, X: Floats, y: NDArray[np.int64]) -> None:
         """Calibration and threshold on held-out rows; one that cannot be had is said aloud."""
-        p = self._predictions_of(X, y)
+        p = self._predictions(X, y)
         if self._calibrates:
             try:
                 self.calibration_ = KEPT[str(self.calibration)].fit(p)
@@ -257,25 +240,21 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
 
     def _sure(self, p: Predictions) -> Floats:
         """The confidence of each top answer."""
-        return np.asarray(
-            p.confidence if self.calibration_ is None else self.calibration_.confidence(p)
-        )
+        fitted = self.calibration_
+        return np.asarray(p.confidence if fitted is None else fitted.confidence(p))
 
     def _tensor(self, X: Floats) -> Tensor:
         return torch.from_numpy((X - self.mean_) / self.scale_)
 
-    def _log_p(self, X: Any) -> Floats:
+    def _checked(self, X: Any) -> Floats:
+        """The table as numbers, if the model is fitted and the table has its columns."""
         check_is_fitted(self)
-        return self._outputs(validate_data(self, X, dtype=np.float64, reset=False))[1]
+        return np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
 
-    def _predictions(self, X: Any) -> Predictions:
-        check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        return self._predictions_of(X, np.full(len(X), NONE))
-
-    def _predictions_of(self, X: Floats, y: NDArray[np.int64]) -> Predictions:
+    def _predictions(self, X: Floats, y: NDArray[np.int64] | None = None) -> Predictions:
+        targets = np.full(len(X), NONE) if y is None else y
         normalised = FORMULATIONS[self.formulation].normalised
-        return Predictions.from_logits(*self._outputs(X), y, normalised=normalised)
+        return Predictions.from_logits(*self._outputs(X), targets, normalised=normalised)
 
     def _outputs(self, X: Floats) -> tuple[Floats, Floats]:
         """Logits and their log-probabilities."""

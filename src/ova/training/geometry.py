@@ -18,7 +18,7 @@ def landscape(net: Classifier, form: Formulation) -> Row:
     """The confidence on a square grid of 2-D inputs (the paper's figure 1)."""
     axis = torch.linspace(-HALF_WIDTH, HALF_WIDTH, POINTS)
     grid = torch.cartesian_prod(axis, axis)
-    confidence = form.probs(net(grid.to(device_of(net)))).amax(-1)
+    confidence = form.probs(net(grid.to(net.device))).amax(-1)
     columns = {"x": rounded(grid[:, 0]), "y": rounded(grid[:, 1])}
     columns["confidence"] = rounded(confidence, 4)
     return {"dataset": "grid", "curve": "landscape", "columns": columns}
@@ -28,10 +28,9 @@ def landscape(net: Classifier, form: Formulation) -> Row:
 def embeddings(net: Classifier, task: Task, examples: Examples) -> tuple[Tensor, Tensor]:
     """Embeddings in the space of the head's centres, and targets, of examples from all over the set."""
     rows = torch.arange(0, len(examples), max(1, -(-len(examples) // ENOUGH)))
-    batches = examples.batches(rows.split(512))
-    device = device_of(net)
     parts = [
-        (net.head.embed(net.backbone(task.prepare(x.to(device)))).cpu(), y) for x, y in batches
+        (net.head.embed(net.backbone(task.prepare(x.to(net.device)))).cpu(), y)
+        for x, y in examples.batches(rows.split(512))
     ]
     return torch.cat([f for f, _ in parts]).double(), torch.cat([y for _, y in parts])
 
@@ -64,19 +63,10 @@ def embedding_rows(net: Classifier, task: Task) -> tuple[list[Row], list[Row]]:
     f, y = f[y >= 0], y[y >= 0]  # an example of none of the classes has no centre
     w = centres.detach().cpu().double()
     offsets = centre_offsets(w, class_means(f, y, len(task.classes)))
+    measured = {"centre_offset": offsets.mean(), "centre_offset_max": offsets.max()}
     rows = [
-        {
-            "dataset": "train",
-            "metric": "centre_offset",
-            "value": float(offsets.mean()),
-            "n": len(y),
-        },
-        {
-            "dataset": "train",
-            "metric": "centre_offset_max",
-            "value": float(offsets.max()),
-            "n": len(y),
-        },
+        {"dataset": "train", "metric": name, "value": float(value), "n": len(y)}
+        for name, value in measured.items()
     ]
     return rows, [picture(f, y, w)]
 
@@ -97,11 +87,6 @@ def picture(f: Tensor, y: Tensor, w: Tensor) -> Row:
         "kind": ["point"] * len(points) + ["centre"] * len(centres),
     }
     return {"dataset": "train", "curve": "embedding", "columns": columns}
-
-
-def device_of(net: Classifier) -> torch.device:
-    """Where the network is."""
-    return next(net.parameters()).device
 
 
 def rounded(values: Tensor, digits: int = 6) -> list[float]:

@@ -4,22 +4,20 @@ import hashlib
 import json
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
-from dataclasses import dataclass, field
-from math import inf, isfinite
+from dataclasses import dataclass
+from math import ceil, inf, isfinite
 from pathlib import Path
 from typing import Any
 
 import torch
 from lightning_fabric import Fabric
 from torch import Tensor, nn
-from torch.optim import Optimizer
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from ova.data.task import Task, plan
 from ova.errors import BadInput
 from ova.files import write_lines
-from ova.nn.formulations import FORMULATIONS, Formulation
+from ova.nn.formulations import FORMULATIONS
 from ova.training import checkpoint
 from ova.training.classifier import Classifier, build, start
 from ova.training.engine import Machine, share
@@ -34,19 +32,13 @@ class Diverged(BadInput):
     """The loss is no number any more: the recipe cannot be trained as it is."""
 
 
-@dataclass
 class Tally:
     """Sums over the examples seen so far; they stay on the device until somebody looks."""
 
-    loss: Tensor
-    hits: Tensor
-    seen: int = 0
-
-    @classmethod
-    def empty(cls, device: torch.device) -> "Tally":
-        """Nothing seen yet."""
-        loss = torch.zeros((), dtype=torch.float64, device=device)
-        return cls(loss, torch.zeros((), dtype=torch.int64, device=device))
+    def __init__(self, device: torch.device) -> None:
+        self.loss = torch.zeros((), dtype=torch.float64, device=device)
+        self.hits = torch.zeros((), dtype=torch.int64, device=device)
+        self.seen = 0
 
     @torch.no_grad()
     def add(self, losses: Tensor, z: Tensor, y: Tensor) -> None:
@@ -74,28 +66,6 @@ class Progress:
     row: dict[str, Any] | None = None
 
 
-@dataclass
-class Run:
-    """Everything that changes while a recipe is trained."""
-
-    net: Classifier
-    wrapped: nn.Module
-    rule: Optimizer
-    average: AveragedModel | None
-    epoch: int = 0
-    step: int = 0
-    best: float = inf
-    log: list[dict[str, Any]] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.weights = list(self.net.parameters())  # walking the modules at every step costs more
-
-    @property
-    def judged(self) -> nn.Module:
-        """The network that validation and prediction use."""
-        return self.net if self.average is None else self.average.module
-
-
 def fit(
     fabric: Fabric,
     task: Task,
@@ -105,15 +75,15 @@ def fit(
     weights: Path | None = None,
 ) -> Iterator[Progress]:
     """Train, or go on training, what the recipe says; ends with the weights in the folder, or there."""
-    run = prepare(fabric, task, recipe, folder, machine)
-    per_epoch = -(-len(task.train) // recipe.batch_size)
-    total = min(recipe.steps or inf, recipe.epochs * per_epoch)
+    run = Run(fabric, task, recipe, folder, machine)
     while (
-        run.step < total and run.epoch < recipe.epochs and not stops_early(run.log, recipe.patience)
+        run.step < run.steps
+        and run.epoch < recipe.epochs
+        and not stops_early(run.log, recipe.patience)
     ):
-        yield from epoch(fabric, run, task, recipe, (per_epoch, int(total)), machine)
-        store(fabric, run, recipe, folder)
-    finish(fabric, run, recipe, folder, weights or folder / MODEL)
+        yield from run.train_epoch()
+        run.store()
+    run.finish(weights or folder / MODEL)
 
 
 def stops_early(log: Sequence[dict[str, Any]], patience: int) -> bool:
@@ -126,158 +96,153 @@ def stops_early(log: Sequence[dict[str, Any]], patience: int) -> bool:
     return bool(patience and losses) and len(losses) - 1 - losses.index(min(losses)) >= patience
 
 
-def prepare(fabric: Fabric, task: Task, recipe: Recipe, folder: Path, machine: Machine) -> Run:
-    """The network and its optimiser, new or as the last checkpoint left them."""
-    net, path = build(recipe, task), folder / CHECKPOINT
-    tensors, facts = checkpoint.load(path) if path.exists() else ({}, {})
-    if facts:
-        check_recipe(facts, recipe, path)
-        checkpoint.restore(net, checkpoint.below("net", tensors), path)
-    else:
-        start(net, task, recipe)
-    if machine.compile:
-        net.backbone.compile(dynamic=True)
-    wrapped, rule = fabric.setup(net, optimiser(net, recipe))
-    average = None
-    if recipe.ema:
-        average = AveragedModel(
-            net, multi_avg_fn=get_ema_multi_avg_fn(recipe.ema), use_buffers=True
-        )
-    if not facts:
-        return Run(net, wrapped, rule, average)
-    checkpoint.restore_optimiser(rule, checkpoint.below("optimiser", tensors))
-    if "precision" in facts:
-        fabric.strategy.precision.load_state_dict(json.loads(facts["precision"]))
-    if average is not None:
-        checkpoint.restore(average, checkpoint.below("average", tensors), path)
-    done = int(facts["epoch"])
-    rows = [row for row in read_log(folder) if row["epoch"] <= done]
-    return Run(net, wrapped, rule, average, done, int(facts["step"]), float(facts["best"]), rows)
+class Run:
+    """A training under way: the network, its optimiser and how far they are.
 
+    It begins anew, or where the last checkpoint in the folder left off.
+    """
 
-def check_recipe(facts: dict[str, str], recipe: Recipe, path: Path) -> None:
-    """Refuse a file that another recipe wrote."""
-    if facts.get("recipe") != recipe.digest:
-        raise BadInput(
-            f"{path} was not written by this recipe (it says {facts.get('recipe')!r}, "
-            f"the recipe is {recipe.digest!r}); it was left untouched. Move it away to train again."
-        )
+    def __init__(
+        self, fabric: Fabric, task: Task, recipe: Recipe, folder: Path, machine: Machine
+    ) -> None:
+        self.fabric, self.task, self.recipe, self.folder = fabric, task, recipe, folder
+        self.form, self.device_batch = FORMULATIONS[recipe.formulation], machine.device_batch
+        self.per_epoch = ceil(len(task.train) / recipe.batch_size)
+        longest = recipe.epochs * self.per_epoch
+        self.steps = min(recipe.steps or longest, longest)
+        self.epoch, self.step, self.best = 0, 0, inf
+        self.log: list[dict[str, Any]] = []
+        self.net, path = build(recipe, task), folder / CHECKPOINT
+        tensors, facts = checkpoint.load(path) if path.exists() else ({}, {})
+        if facts:
+            check_recipe(facts, recipe, path)
+            checkpoint.restore(self.net, checkpoint.below("net", tensors), path)
+        else:
+            start(self.net, task, recipe)
+        if machine.compile:
+            self.net.backbone.compile(dynamic=True)
+        self.wrapped, self.rule = fabric.setup(self.net, optimiser(self.net, recipe))
+        self.weights = list(self.net.parameters())  # walking the modules at every step costs more
+        self.average = None
+        if recipe.ema:
+            rule = get_ema_multi_avg_fn(recipe.ema)
+            self.average = AveragedModel(self.net, multi_avg_fn=rule, use_buffers=True)
+        if not facts:
+            return
+        checkpoint.restore_optimiser(self.rule, checkpoint.below("optimiser", tensors))
+        if "precision" in facts:
+            fabric.strategy.precision.load_state_dict(json.loads(facts["precision"]))
+        if self.average is not None:
+            checkpoint.restore(self.average, checkpoint.below("average", tensors), path)
+        self.epoch, self.step = int(facts["epoch"]), int(facts["step"])
+        self.best = float(facts["best"])
+        self.log = [row for row in read_log(folder) if row["epoch"] <= self.epoch]
 
+    @property
+    def judged(self) -> nn.Module:
+        """The network that validation and prediction use."""
+        return self.net if self.average is None else self.average.module
 
-def epoch(
-    fabric: Fabric, run: Run, task: Task, recipe: Recipe, length: tuple[int, int], machine: Machine
-) -> Iterator[Progress]:
-    """One pass over the training set and one over the validation set."""
-    began, (per_epoch, total) = time.perf_counter(), length
-    form, rank, world = FORMULATIONS[recipe.formulation], fabric.global_rank, fabric.world_size
-    # All noise of an epoch follows from its number, so a resumed run needs no saved random state.
-    torch.manual_seed(seed_of(recipe.seed, run.epoch, rank))
-    noise = torch.Generator().manual_seed(seed_of(recipe.seed, run.epoch, rank, 1))
-    order = torch.Generator().manual_seed(seed_of(recipe.seed, run.epoch))
-    whole = plan(task.train, recipe.batch_size, order)[: total - run.step]
-    whole = [rows for rows in whole if len(rows) >= world]  # nobody is left without an example
-    mine = [rows[rank::world] for rows in whole]
-    tally, examples = Tally.empty(fabric.device), 0
-    run.wrapped.train()
-    for rows, (x, y) in zip(whole, task.train.batches(mine), strict=True):
-        lr = learning_rate(recipe, run.step, per_epoch, total)
-        set_learning_rate(run.rule, lr)
-        scale = world / len(rows)  # DDP averages over processes; the loss is the global mean
-        if recipe.augment == "usual":
-            x = task.augment(x, noise)  # noqa: PLW2901
-        how = How(form, scale, machine.device_batch, recipe.none_weight)
-        backward(fabric, run, task, (x, y), how, tally)
-        if recipe.clip:
-            fabric.clip_gradients(run.wrapped, run.rule, max_norm=recipe.clip)
-        run.rule.step()
-        for p in run.weights:
+    def train_epoch(self) -> Iterator[Progress]:
+        """One pass over the training set and one over the validation set."""
+        began, rank, world = time.perf_counter(), self.fabric.global_rank, self.fabric.world_size
+        task, recipe = self.task, self.recipe
+        # All noise of an epoch follows from its number, so a resumed run needs no saved random state.
+        torch.manual_seed(seed_of(recipe.seed, self.epoch, rank))
+        noise = torch.Generator().manual_seed(seed_of(recipe.seed, self.epoch, rank, 1))
+        order = torch.Generator().manual_seed(seed_of(recipe.seed, self.epoch))
+        whole = plan(task.train, recipe.batch_size, order)[: self.steps - self.step]
+        whole = [rows for rows in whole if len(rows) >= world]  # nobody is left without an example
+        mine = [rows[rank::world] for rows in whole]
+        tally, examples = Tally(self.fabric.device), 0
+        self.wrapped.train()
+        for rows, (x, y) in zip(whole, task.train.batches(mine), strict=True):
+            lr = learning_rate(recipe, self.step, self.per_epoch, self.steps)
+            set_learning_rate(self.rule, lr)
+            if recipe.augment == "usual":
+                x = task.augment(x, noise)  # noqa: PLW2901
+            # DDP averages over processes; the loss is the global mean.
+            self.backward(x, y, world / len(rows), tally)
+            self.update()
+            examples += len(rows)
+            yield Progress(self.epoch + 1, self.step, self.steps, examples, tally)
+        self.epoch += 1
+        loss, accuracy = tally.means(self.fabric)
+        if not isfinite(loss):
+            where = f"in epoch {self.epoch}"
+            raise Diverged(f"the loss is {loss} {where}; a smaller lr or clip=1 may help")
+        held_loss, held_accuracy = self.validate()
+        row = {"epoch": self.epoch, "loss": loss, "accuracy": accuracy}
+        row |= {"validation_loss": held_loss, "validation_accuracy": held_accuracy, "lr": lr}
+        self.log.append({**row, "seconds": round(time.perf_counter() - began, 3)})
+        yield Progress(self.epoch, self.step, self.steps, examples, tally, self.log[-1])
+
+    def backward(self, x: Tensor, y: Tensor, scale: float, tally: Tally) -> None:
+        """The gradient of one batch, piece by piece when a device cannot hold its share."""
+        fabric, none_weight = self.fabric, self.recipe.none_weight
+        size = self.device_batch or max(len(x), 1)
+        pieces = list(zip(x.split(size), y.split(size), strict=True))
+        for number, (part, target) in enumerate(pieces, 1):
+            early = number < len(pieces)  # processes exchange gradients once, with the last piece
+            with fabric.no_backward_sync(self.wrapped, enabled=early):
+                target = target.to(fabric.device)  # noqa: PLW2901
+                z = self.wrapped(self.task.prepare(part.to(fabric.device)))
+                losses = self.form.loss(z, target)
+                if none_weight != 1:
+                    losses = torch.where(target < 0, none_weight * losses, losses)
+                fabric.backward(losses.sum() * scale)
+            tally.add(losses, z, target)
+
+    def update(self) -> None:
+        """One step of the optimiser."""
+        if self.recipe.clip:
+            self.fabric.clip_gradients(self.wrapped, self.rule, max_norm=self.recipe.clip)
+        self.rule.step()
+        for p in self.weights:
             p.grad = None
-        if run.average is not None:
-            run.average.update_parameters(run.net)
-        run.step += 1
-        examples += len(rows)
-        yield Progress(run.epoch + 1, run.step, total, examples, tally)
-    run.epoch += 1
-    loss, accuracy = tally.means(fabric)
-    if not isfinite(loss):
-        raise Diverged(f"the loss is {loss} in epoch {run.epoch}; a smaller lr or clip=1 may help")
-    held_loss, held_accuracy = validate(fabric, run.judged, task, recipe)
-    row = {"epoch": run.epoch, "loss": loss, "accuracy": accuracy, "validation_loss": held_loss}
-    row |= {"validation_accuracy": held_accuracy, "lr": lr}
-    run.log.append({**row, "seconds": round(time.perf_counter() - began, 3)})
-    yield Progress(run.epoch, run.step, total, examples, tally, run.log[-1])
+        if self.average is not None:
+            self.average.update_parameters(self.net)
+        self.step += 1
 
+    @torch.no_grad()
+    def validate(self) -> tuple[float, float]:
+        """Mean loss and accuracy on the validation set."""
+        fabric, net, tally = self.fabric, self.judged.eval(), Tally(self.fabric.device)
+        held = plan(self.task.validation, HELD * fabric.world_size, None)
+        for x, y in self.task.validation.batches(share(fabric, held)):
+            z, target = net(self.task.prepare(x.to(fabric.device))), y.to(fabric.device)
+            tally.add(self.form.loss(z, target), z, target)
+        return tally.means(fabric)
 
-@dataclass(frozen=True)
-class How:
-    """How a batch becomes a gradient."""
+    def store(self) -> None:
+        """Save the epoch: the log first, then the best weights, last the checkpoint that makes it count."""
+        held = self.log[-1]["validation_loss"]
+        better, self.best = held < self.best, min(held, self.best)
+        if self.fabric.global_rank == 0:
+            facts = {"recipe": self.recipe.digest, "epoch": str(self.epoch), "step": str(self.step)}
+            write_lines(self.folder / LOG, self.log, durable=False)  # the checkpoint is what counts
+            if better and self.recipe.keep == "best":
+                checkpoint.save(self.folder / BEST, self.judged.state_dict(), facts)
+            tensors = checkpoint.under("net", self.net.state_dict())
+            tensors |= checkpoint.under("optimiser", checkpoint.optimiser_tensors(self.rule))
+            if self.average is not None:
+                tensors |= checkpoint.under("average", self.average.state_dict())
+            facts |= {"best": repr(self.best)}
+            if scale := self.fabric.strategy.precision.state_dict():  # of half precision
+                facts |= {"precision": json.dumps(scale)}
+            checkpoint.save(self.folder / CHECKPOINT, tensors, facts)
+        self.fabric.barrier()
 
-    form: Formulation
-    scale: float
-    piece: int  # examples that a device can hold; 0: all of its share
-    none_weight: float
-
-
-def backward(
-    fabric: Fabric, run: Run, task: Task, batch: tuple[Tensor, Tensor], how: How, tally: Tally
-) -> None:
-    """The gradient of one batch, piece by piece when a device cannot hold its share."""
-    x, y = batch
-    size = how.piece or max(len(x), 1)
-    pieces = [batch] if len(x) <= size else list(zip(x.split(size), y.split(size), strict=True))
-    for number, (part, target) in enumerate(pieces, 1):
-        early = number < len(pieces)  # processes exchange their gradients once, with the last piece
-        with fabric.no_backward_sync(run.wrapped) if early else nullcontext():  # type: ignore[arg-type]
-            target = target.to(fabric.device)  # noqa: PLW2901
-            z = run.wrapped(task.prepare(part.to(fabric.device)))
-            losses = how.form.loss(z, target)
-            if how.none_weight != 1:
-                losses = torch.where(target < 0, how.none_weight * losses, losses)
-            fabric.backward(losses.sum() * how.scale)
-        tally.add(losses, z, target)
-
-
-@torch.no_grad()
-def validate(fabric: Fabric, net: nn.Module, task: Task, recipe: Recipe) -> tuple[float, float]:
-    """Mean loss and accuracy on the validation set."""
-    form, tally = FORMULATIONS[recipe.formulation], Tally.empty(fabric.device)
-    net.eval()
-    held = plan(task.validation, HELD * fabric.world_size, None)
-    for x, y in task.validation.batches(share(fabric, held)):
-        z = net(task.prepare(x.to(fabric.device)))
-        tally.add(form.loss(z, y.to(fabric.device)), z, y.to(fabric.device))
-    return tally.means(fabric)
-
-
-def store(fabric: Fabric, run: Run, recipe: Recipe, folder: Path) -> None:
-    """Save the epoch: the log first, then the best weights, last the checkpoint that makes it count."""
-    held = run.log[-1]["validation_loss"]
-    better, run.best = held < run.best, min(held, run.best)
-    facts = {"recipe": recipe.digest, "epoch": str(run.epoch), "step": str(run.step)}
-    if fabric.global_rank == 0:
-        write_lines(folder / LOG, run.log, durable=False)  # the checkpoint is what counts
-        if better and recipe.keep == "best":
-            checkpoint.save(folder / BEST, run.judged.state_dict(), facts)
-        tensors = checkpoint.under("net", run.net.state_dict())
-        tensors |= checkpoint.under("optimiser", checkpoint.optimiser_tensors(run.rule))
-        if run.average is not None:
-            tensors |= checkpoint.under("average", run.average.state_dict())
-        facts |= {"best": repr(run.best)}
-        if scale := fabric.strategy.precision.state_dict():  # what half precision multiplies by
-            facts |= {"precision": json.dumps(scale)}
-        checkpoint.save(folder / CHECKPOINT, tensors, facts)
-    fabric.barrier()
-
-
-def finish(fabric: Fabric, run: Run, recipe: Recipe, folder: Path, weights: Path) -> None:
-    """Leave the weights that predict: their presence ends the training."""
-    if fabric.global_rank == 0:
-        tensors, facts = run.judged.state_dict(), {"recipe": recipe.digest, "epoch": str(run.epoch)}
-        if recipe.keep == "best":
-            tensors, facts = checkpoint.load(folder / BEST)
-            check_recipe(facts, recipe, folder / BEST)
-        checkpoint.save(weights, tensors, facts)
-    fabric.barrier()
+    def finish(self, weights: Path) -> None:
+        """Leave the weights that predict: their presence ends the training."""
+        if self.fabric.global_rank == 0:
+            facts = {"recipe": self.recipe.digest, "epoch": str(self.epoch)}
+            tensors = self.judged.state_dict()
+            if self.recipe.keep == "best":
+                tensors, facts = checkpoint.load(self.folder / BEST)
+                check_recipe(facts, self.recipe, self.folder / BEST)
+            checkpoint.save(weights, tensors, facts)
+        self.fabric.barrier()
 
 
 def trained(task: Task, recipe: Recipe, weights: Path) -> Classifier:
@@ -287,6 +252,15 @@ def trained(task: Task, recipe: Recipe, weights: Path) -> Classifier:
     net = build(recipe, task)
     checkpoint.restore(net, tensors, weights)
     return net.eval()
+
+
+def check_recipe(facts: dict[str, str], recipe: Recipe, path: Path) -> None:
+    """Refuse a file that another recipe wrote."""
+    if facts.get("recipe") != recipe.digest:
+        raise BadInput(
+            f"{path} was not written by this recipe (it says {facts.get('recipe')!r}, "
+            f"the recipe is {recipe.digest!r}); it was left untouched. Move it away to train again."
+        )
 
 
 def seed_of(*parts: int) -> int:

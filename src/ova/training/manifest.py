@@ -11,15 +11,33 @@ from typing import Any
 
 from ova.files import cores
 
-PACKAGES = (
-    "torch",
-    "numpy",
-    "lightning-fabric",
-    "transformers",
-    "tokenizers",
-    "scikit-learn",
-    "pyarrow",
-)
+PACKAGES = ["torch", "numpy", "lightning-fabric", "transformers", "tokenizers"]
+PACKAGES += ["scikit-learn", "pyarrow"]
+
+
+def manifest(seed: int, sources: Mapping[str, str], **engine: str | int) -> dict[str, Any]:
+    """The record of a run that begins now.
+
+    `seconds` grows stage by stage, `resumed` by an entry whenever the run is taken up again.
+    """
+    begun = {"seed": seed, "data": dict(sources), "seconds": {}, "resumed": []}
+    return circumstances(**engine) | begun
+
+
+def circumstances(**engine: str | int) -> dict[str, Any]:
+    """What is the case now and may differ when a run is taken up again.
+
+    `engine` is what of the host does the work: the device, and the threads, whose number decides in
+    which order sums are taken and with it the last digits.
+    """
+    host = {"system": platform.system(), "machine": platform.machine(), "cpus": cores()}
+    return {
+        "ova": version("ova"),
+        "versions": installed(),
+        "command": shlex.join([PurePath(sys.argv[0]).name, *sys.argv[1:]]),
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        "host": host | engine,
+    }
 
 
 def installed() -> dict[str, str]:
@@ -31,42 +49,3 @@ def installed() -> dict[str, str]:
         except PackageNotFoundError:
             found[name] = "not installed"
     return found
-
-
-def command() -> str:
-    """The command line, without the folder of the program."""
-    return shlex.join([PurePath(sys.argv[0]).name, *sys.argv[1:]])
-
-
-def manifest(seed: int, sources: Mapping[str, str], **engine: str | int) -> dict[str, Any]:
-    """The record of a run that begins now.
-
-    `seconds` grows stage by stage, `resumed` by an entry whenever the run is taken up again.
-    """
-    return {
-        **circumstances(**engine),
-        "seed": seed,
-        "data": dict(sources),
-        "seconds": {},
-        "resumed": [],
-    }
-
-
-def circumstances(**engine: str | int) -> dict[str, Any]:
-    """What is the case now and may differ when a run is taken up again.
-
-    `engine` is what of the host does the work: the device, and the threads, whose number decides in
-    which order sums are taken and with it the last digits.
-    """
-    return {
-        "ova": version("ova"),
-        "versions": installed(),
-        "command": command(),
-        "started": datetime.now(UTC).isoformat(timespec="seconds"),
-        "host": {
-            "system": platform.system(),
-            "machine": platform.machine(),
-            "cpus": cores(),
-            **engine,
-        },
-    }

@@ -24,41 +24,24 @@ OPTIMISERS: dict[str, Callable[[list[dict[str, object]], Recipe], Optimizer]] = 
 
 def optimiser(net: Classifier, recipe: Recipe) -> Optimizer:
     """The recipe's optimiser: weight decay acts on weight matrices, not on biases and norms."""
-    parts = [(net.backbone, 1.0), (net.head, recipe.head_lr)]
-    if recipe.head_lr == 1:
-        parts = [(net, 1.0)]
-    groups = [group for part, factor in parts for group in grouped(part, recipe, factor)]
+    parts: list[tuple[nn.Module, float]] = [(net.backbone, 1.0), (net.head, recipe.head_lr)]
+    groups: list[dict[str, object]] = []
+    for part, factor in parts if recipe.head_lr != 1 else [(net, 1.0)]:
+        weights = [p for p in part.parameters() if p.ndim >= 2]
+        others = [p for p in part.parameters() if p.ndim < 2]
+        for params, decay in ((weights, recipe.weight_decay), (others, 0.0)):
+            if params:
+                groups.append({"params": params, "weight_decay": decay, "factor": factor})
     return pick(OPTIMISERS, recipe.optimiser, "optimiser")(groups, recipe)
 
 
-def grouped(part: nn.Module, recipe: Recipe, factor: float) -> list[dict[str, object]]:
-    """The parameters of a part of the network, those that decay first; `factor` is of the learning rate."""
-    weights = [p for p in part.parameters() if p.ndim >= 2]
-    others = [p for p in part.parameters() if p.ndim < 2]
-    decays = ((weights, recipe.weight_decay), (others, 0.0))
-    return [
-        {"params": params, "weight_decay": decay, "factor": factor}
-        for params, decay in decays
-        if params
-    ]
-
-
-def _steps(at: float, _: float, recipe: Recipe) -> float:
-    return recipe.decay_by ** sum(at >= when for when in recipe.decay_at)
-
-
-# Each gives the factor at a moment `at` of `epochs`, both counted in epochs after the warm-up's end.
+# The factor after `at` epochs, when a share `done` of the time after the warm-up has passed.
 SCHEDULES: dict[str, Callable[[float, float, Recipe], float]] = {
-    "constant": lambda _at, _epochs, _recipe: 1.0,
-    "linear": lambda at, epochs, recipe: 1 - share(at, epochs, recipe),
-    "cosine": lambda at, epochs, recipe: (1 + cos(pi * share(at, epochs, recipe))) / 2,
-    "steps": _steps,
+    "constant": lambda _done, _at, _recipe: 1.0,
+    "linear": lambda done, _at, _recipe: 1 - done,
+    "cosine": lambda done, _at, _recipe: (1 + cos(pi * done)) / 2,
+    "steps": lambda _done, at, recipe: recipe.decay_by ** sum(at >= e for e in recipe.decay_at),
 }
-
-
-def share(at: float, epochs: float, recipe: Recipe) -> float:
-    """How much of the time after the warm-up has passed, from 0 to 1."""
-    return min(1.0, max(0.0, at - recipe.warmup) / max(epochs - recipe.warmup, 1e-9))
 
 
 def learning_rate(recipe: Recipe, step: int, steps_per_epoch: int, total: int) -> float:
@@ -66,7 +49,8 @@ def learning_rate(recipe: Recipe, step: int, steps_per_epoch: int, total: int) -
     at, epochs = step / steps_per_epoch, total / steps_per_epoch
     if at < recipe.warmup:
         return recipe.lr * (step + 1) / (recipe.warmup * steps_per_epoch + 1)
-    return recipe.lr * SCHEDULES[recipe.schedule](at, epochs, recipe)
+    done = min(1.0, (at - recipe.warmup) / max(epochs - recipe.warmup, 1e-9))
+    return recipe.lr * SCHEDULES[recipe.schedule](done, at, recipe)
 
 
 def set_learning_rate(rule: Optimizer, lr: float) -> None:

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import torch
 from lightning_fabric import Fabric
-from torch import Tensor
 
 from ova.data.task import Examples, Task, plan
 from ova.nn.formulations import Formulation
@@ -26,19 +25,17 @@ class Predictor:
     form: Formulation
 
 
-def rows_of(fabric: Fabric, examples: Examples, limit: int) -> list[Tensor]:
-    """This process's rows among the first `limit` (0: all), batch by batch; together each row once."""
-    batches = (rows[rows < limit] if limit else rows for rows in plan(examples, BATCH, None))
-    return share(fabric, batches)
-
-
 @torch.inference_mode()
 def predict(
     predictor: Predictor, examples: Examples, limit: int = 0, matrix: bool = False
 ) -> Predictions:
-    """This process's share of the predictions, with row numbers as ids; `matrix` keeps all p."""
+    """This process's share of the predictions on the first `limit` rows (0: on all of them).
+
+    Row numbers are ids, and all processes together have each row once; `matrix` keeps all p.
+    """
     fabric, form, parts = predictor.fabric, predictor.form, []
-    mine = rows_of(fabric, examples, limit)
+    batches = (rows[rows < limit] if limit else rows for rows in plan(examples, BATCH, None))
+    mine = share(fabric, batches)
     for rows, (x, y) in zip(mine, examples.batches(mine), strict=True):
         z = predictor.net(predictor.task.prepare(x.to(fabric.device))).float()
         part = Predictions.from_logits(
@@ -63,7 +60,8 @@ def predict_to(
     write(pieces[fabric.global_rank], part)
     fabric.barrier()
     if fabric.global_rank == 0:
-        write(path, merge([read(piece) for piece in pieces]))
+        count = min(limit or len(examples), len(examples))
+        write(path, merge([read(piece) for piece in pieces], total=count))  # no row may be lost
         for piece in pieces:
             piece.unlink()
     fabric.barrier()

@@ -4,7 +4,6 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields, replace
-from difflib import get_close_matches
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -137,26 +136,17 @@ def override(recipe: Recipe, settings: Iterable[str]) -> Recipe:
 
 
 def parse(setting: str) -> tuple[str, Any]:
-    """The field and the value that a `key=value` names."""
+    """The field and the typed value that a `key=value` names."""
     name, equals, text = setting.partition("=")
-    specs = {each.name: each for each in fields(Recipe)}
     if not equals:
         raise BadInput(f"--set {setting!r}: wanted key=value, for example epochs=10")
-    if name not in specs:
-        near = get_close_matches(name, specs, n=1)
-        hint = f"did you mean {near[0]!r}? " if near else ""
-        raise BadInput(f"no setting called {name!r}; {hint}There is: {', '.join(specs)}")
-    return name, read(specs[name], text)
-
-
-def read(spec: Field, text: str) -> Any:
-    """The typed value of a field from its text."""
+    spec = pick({each.name: each for each in fields(Recipe)}, name, "setting")
     try:
         if spec.type in (int, float, str):
-            return spec.type(text)
-        return tuple(float(part) for part in text.split(",") if part)
+            return name, spec.type(text)
+        return name, tuple(float(part) for part in text.split(",") if part)
     except ValueError:
-        raise BadInput(f"{spec.name} = {text!r}: {wanted(spec)}") from None
+        raise BadInput(f"{name} = {text!r}: {wanted(spec)}") from None
 
 
 def from_json(content: Mapping[str, Any], source: Path | str) -> Recipe:

@@ -96,24 +96,26 @@ def read(folder: Path) -> Run:
     trials = lines(history, ("trial", "value"))
     form = recipe.get("formulation")
     return Run(
-        experiment=str(recipe.get("experiment") or folder.parent.name),
-        id=folder.name,
-        **called(recipe, manifest, folder.name),
-        recipe=recipe,
+        **named(recipe, manifest, folder.name, folder.parent.name),
         measurements=read_measurements(folder),
         curves=read_curves(folder / CURVES),
         log=read_log(folder),
         trials=[row for row in trials if row.get("formulation", form) == form],
-        manifest=manifest,
         calibration=part(folder / CALIBRATION),
     )
 
 
-def called(recipe: Row, manifest: Row, name: str) -> Row:
-    """What charts call a run."""
+def named(recipe: Row, manifest: Row, name: str, experiment: str) -> Row:
+    """Recipe and manifest of a run, and what it is called after them; else after its folders."""
     seed = recipe.get("seed", manifest.get("seed", 0))
-    label = str(recipe.get("formulation") or name)
-    return {"label": label, "seed": seed if isinstance(seed, int) else 0}
+    return {
+        "experiment": str(recipe.get("experiment") or experiment),
+        "id": name,
+        "label": str(recipe.get("formulation") or name),
+        "seed": seed if isinstance(seed, int) else 0,
+        "recipe": recipe,
+        "manifest": manifest,
+    }
 
 
 def part(path: Path) -> Row:
@@ -136,9 +138,8 @@ def read_measurements(folder: Path) -> list[Row]:
     found = lines(folder / MEASUREMENTS, ("dataset", "metric", "value"))
     for number, row in enumerate(found, 1):
         if row["value"] is not None and not isinstance(row["value"], int | float):
-            raise BadInput(
-                f"{folder / MEASUREMENTS}, row {number}: value should be a number or null"
-            )
+            where = f"{folder / MEASUREMENTS}, row {number}"
+            raise BadInput(f"{where}: value should be a number or null")
     return found
 
 
@@ -165,21 +166,19 @@ def read_collection(folder: Path) -> list[Run]:
     known = lines(folder / RUNS, ("run", *PARTS))
     check_runs(known, folder / RUNS)
     names = [run["run"] for run in known]
-    curves = [
+    curves = lines(folder / ALL_CURVES, ("run",))
+    for number, row in enumerate(curves, 1):
         curve(row, f"{folder / ALL_CURVES}, row {number}")
-        for number, row in enumerate(lines(folder / ALL_CURVES, ("run",)), 1)
-    ]
     rows_of = by_run(read_measurements(folder), names, folder / MEASUREMENTS)
     curves_of = by_run(curves, names, folder / ALL_CURVES)
     return [
         Run(
-            experiment=str(run["recipe"].get("experiment") or folder.name),
-            id=run["run"],
-            **called(run["recipe"], run["manifest"], run["run"]),
-            **{name: run[name] for name in PARTS},
+            **named(run["recipe"], run["manifest"], run["run"], folder.name),
             measurements=rows_of[run["run"]],
             curves=curves_of[run["run"]],
+            log=run["log"],
             trials=run.get("trials", []),
+            calibration=run["calibration"],
         )
         for run in known
     ]
@@ -189,12 +188,10 @@ def check_runs(known: Sequence[Row], path: Path) -> None:
     """Refuse runs with a part of the wrong kind, or with the name of another."""
     seen: set[str] = set()
     for number, run in enumerate(known, 1):
-        wrong = [
-            name for name in PARTS if not isinstance(run[name], list if name == "log" else dict)
-        ]
-        if wrong:
-            kind = "list" if wrong[0] == "log" else "object"
-            raise BadInput(f"{path}, row {number}: {wrong[0]} should be a JSON {kind}")
+        for name in PARTS:
+            kind, called = (list, "list") if name == "log" else (dict, "object")
+            if not isinstance(run[name], kind):
+                raise BadInput(f"{path}, row {number}: {name} should be a JSON {called}")
         if not isinstance(run["run"], str) or run["run"] in seen:
             raise BadInput(f"{path}, row {number}: run {run['run']!r} should be a name of its own")
         seen.add(run["run"])
@@ -222,18 +219,16 @@ def write_collection(folder: Path, runs: Iterable[Run]) -> None:
         known.append({"run": run.id, **{name: getattr(run, name) for name in PARTS}, **trials})
         rows += [{"run": run.id, **row} for row in run.measurements]
         curves += [{"run": run.id, **row} for row in run.curves]
+    # Without spaces: there are many lines.
+    packed = json.JSONEncoder(allow_nan=False, ensure_ascii=False, separators=(",", ":"))
     with (
         write_beside(folder / RUNS) as one,
         write_beside(folder / ALL_CURVES) as two,
         write_beside(folder / MEASUREMENTS) as three,
     ):
         for path, content in ((one, known), (two, curves), (three, rows)):
-            path.write_text("".join(map(packed, content)), encoding="utf-8")
-
-
-def packed(row: Row) -> str:
-    """One line of JSON without spaces: there are many of them."""
-    return json.dumps(row, allow_nan=False, ensure_ascii=False, separators=(",", ":")) + "\n"
+            text = "".join(packed.encode(row) + "\n" for row in content)
+            path.write_text(text, encoding="utf-8")
 
 
 @contextmanager
@@ -246,9 +241,8 @@ def locked(folder: Path, wait: bool = False) -> Iterator[None]:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
             except BlockingIOError:
-                raise BadInput(
-                    f"another process is working in {folder}; wait for it to end"
-                ) from None
+                problem = f"another process is working in {folder}; wait for it to end"
+                raise BadInput(problem) from None
             # Who had it before may have removed the file that is now locked.
             if not path.exists() or not os.path.samestat(os.fstat(file.fileno()), path.stat()):
                 continue

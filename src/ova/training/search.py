@@ -10,7 +10,7 @@ import json
 import platform
 import threading
 import time
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
@@ -37,13 +37,17 @@ BEAT, GRACE = 30.0, 300.0  # seconds between signs of life, and without one unti
 
 @dataclass(frozen=True)
 class Search:
-    """The trials of one formulation of an experiment."""
+    """The trials of one formulation of an experiment, and where they are worked on."""
 
     experiment: Experiment
     formulation: str
     trials: int
     seed: int = 0
     settings: tuple[str, ...] = ()
+    out: Path = Path("runs")
+    data_dir: Path | None = None
+    storage: str = ""  # where workers meet; empty: a database beside the trials
+    prune: bool = False  # give up early what is worse than most
 
     @cached_property
     def base(self) -> Recipe:
@@ -67,27 +71,19 @@ class Search:
         """The recipe of a trial."""
         return replace(self.base, **self.values(number))  # type: ignore[arg-type]
 
-
-@dataclass(frozen=True)
-class Bench:
-    """Where a search works: its folder, the data, the books, and whether it gives up early."""
-
-    out: Path
-    data_dir: Path | None = None
-    storage: str = ""  # empty: a database beside the trials
-    prune: bool = False
-
-    def home(self, search: Search) -> Path:
+    @property
+    def home(self) -> Path:
         """The folder of an experiment's trials."""
-        return self.out / f"{search.experiment.name}-tune"
+        return self.out / f"{self.experiment.name}-tune"
 
-    def folder(self, search: Search, number: int) -> Path:
+    def folder(self, number: int) -> Path:
         """The folder of one trial, out of sight of reports: it holds no evaluation."""
-        return self.home(search) / ".trials" / search.recipe(number).id
+        return self.home / ".trials" / self.recipe(number).id
 
-    def winner(self, search: Search) -> Path:
+    @property
+    def winner(self) -> Path:
         """The file for the recipe that is chosen."""
-        return self.out / search.experiment.name / f"{search.formulation}.json"
+        return self.out / self.experiment.name / f"{self.formulation}.json"
 
 
 def share(*parts: object) -> float:
@@ -101,9 +97,14 @@ def share(*parts: object) -> float:
 
 
 def searches(
-    experiment: Experiment, only: Sequence[str], trials: int, seed: int, settings: Sequence[str]
+    experiment: Experiment,
+    only: Sequence[str] = (),
+    trials: int = 0,
+    settings: Iterable[str] = (),
+    **more: Any,
 ) -> list[Search]:
-    """One search for each formulation; refuses what cannot be searched."""
+    """One search for each formulation; refuses what cannot be searched. `more` is as in `Search`."""
+    settings = tuple(settings)
     if not experiment.search:
         raise BadInput(f"the experiment {experiment.name} has no ranges to search in")
     fixed = {setting.partition("=")[0] for setting in settings} & set(experiment.search)
@@ -111,22 +112,20 @@ def searches(
         raise BadInput(f"{', '.join(sorted(fixed))} cannot be both set and searched for")
     names = only or [recipe.formulation for recipe in experiment.recipes]
     count = trials or experiment.trials
-    found = [Search(experiment, name, count, seed, tuple(settings)) for name in names]
+    found = [Search(experiment, name, count, settings=settings, **more) for name in names]
     for search in found:
         search.recipe(0)  # a setting that cannot be is told before the first trial
     return found
 
 
-def open_storage(bench: Bench, search: Search) -> BaseStorage:
+def open_storage(search: Search) -> BaseStorage:
     """A database (a URL), or a journal file (a path) for network drives without file locks."""
-    home = bench.home(search)
-    home.mkdir(parents=True, exist_ok=True)
-    url = bench.storage or f"sqlite:///{home / 'optuna.db'}"
+    search.home.mkdir(parents=True, exist_ok=True)
+    url = search.storage or f"sqlite:///{search.home / 'optuna.db'}"
     if "://" not in url:
         return JournalStorage(JournalFileBackend(url))
-    more = (
-        {"connect_args": {"timeout": 120}} if url.startswith("sqlite") else {"pool_pre_ping": True}
-    )
+    sqlite = url.startswith("sqlite")
+    more = {"connect_args": {"timeout": 120}} if sqlite else {"pool_pre_ping": True}
     for patience in (1, 1, 1, 0):  # two workers that create the tables at once: one tries again
         try:
             return RDBStorage(url, engine_kwargs=more)
@@ -138,15 +137,12 @@ def open_storage(bench: Bench, search: Search) -> BaseStorage:
     raise BadInput(f"--storage cannot be opened: {type(reason).__name__}: {reason}")
 
 
-def open_study(bench: Bench, search: Search) -> optuna.Study:
+def open_study(search: Search) -> optuna.Study:
     """The books of one search."""
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    pruner = optuna.pruners.MedianPruner() if bench.prune else optuna.pruners.NopPruner()
+    pruner = optuna.pruners.MedianPruner() if search.prune else optuna.pruners.NopPruner()
     return optuna.create_study(
-        storage=open_storage(bench, search),
-        study_name=search.name,
-        pruner=pruner,
-        load_if_exists=True,
+        storage=open_storage(search), study_name=search.name, pruner=pruner, load_if_exists=True
     )
 
 
@@ -193,6 +189,8 @@ def take(study: optuna.Study, search: Search) -> Trial | None:
         # Two workers may have queued the same number: the first of them counts.
         number = trial.user_attrs.get("number", search.trials)
         if number < search.trials and numbered(study)[number].number == trial.number:
+            for name, where in search.experiment.search.items():
+                trial.suggest_float(name, where.low, where.high, log=where.log)
             return trial
         study.tell(trial, state=TrialState.FAIL)
     return None
@@ -219,45 +217,39 @@ def alive(trial: Trial, folder: Path) -> Iterator[None]:
             thread.join()
 
 
-def tune(
-    fabric: Fabric, search: Search, bench: Bench, machine: Machine
-) -> Generator[Event, None, None]:
+def tune(fabric: Fabric, search: Search, machine: Machine) -> Generator[Event, None, None]:
     """Work on trials until every number has one, yielding what happens."""
-    study = open_study(bench, search) if fabric.global_rank == 0 else None
+    study = open_study(search) if fabric.global_rank == 0 else None
     while True:
         trial = take(study, search) if study is not None else None
         number = fabric.broadcast(trial.user_attrs["number"] if trial else None)
         if number is None:
             return
-        if trial:
-            for name, where in search.experiment.search.items():
-                trial.suggest_float(name, where.low, where.high, log=where.log)
-        folder = bench.folder(search, number)
+        folder = search.folder(number)
         with alive(trial, folder) if trial else nullcontext():
             yield Stage("trial", number + 1, search.trials)
-            yield from attempt(fabric, (search, bench, number), trial, machine)
+            yield from attempt(fabric, search, number, trial, machine)
             if study is not None and trial is not None:
                 settle(study, trial, folder, search.base.keep)
-        if fabric.global_rank == 0:
-            write_history(bench, [search])
+        if study is not None:
+            write_history([search])
 
 
 def attempt(
-    fabric: Fabric, what: tuple[Search, Bench, int], trial: Trial | None, machine: Machine
+    fabric: Fabric, search: Search, number: int, trial: Trial | None, machine: Machine
 ) -> Generator[Event, None, None]:
     """Train the recipe of one trial; what became of it is noted on the trial."""
-    search, bench, number = what
-    recipe, folder = search.recipe(number), bench.folder(search, number)
+    recipe, folder = search.recipe(number), search.folder(number)
     if fabric.global_rank == 0:
         write_json(folder / RECIPE, asdict(recipe))
     fabric.barrier()
     if (folder / MODEL).exists():  # the worker died after the training
         return
     try:
-        task = load_task(recipe.data, bench.data_dir)
+        task = load_task(recipe.data, search.data_dir)
         for event in fit(fabric, task, recipe, folder, machine):
             yield event
-            if bench.prune and event.row and given_up(fabric, trial, event):
+            if search.prune and event.row and given_up(fabric, trial, event):
                 return
     except Diverged as error:
         if trial:
@@ -288,36 +280,36 @@ def settle(study: optuna.Study, trial: Trial, folder: Path, keep: str) -> None:
         (folder / name).unlink(missing_ok=True)
 
 
-def history(study: optuna.Study, search: Search) -> list[dict[str, Any]]:
+def history(search: Search) -> list[dict[str, Any]]:
     """Every trial of a search as a row."""
-    rows = []
-    for number, trial in sorted(numbered(study).items()):
-        row = {"experiment": search.experiment.name, "formulation": search.formulation}
-        row |= {"trial": number, "state": state(trial), "value": trial.value}  # type: ignore[dict-item]
-        rows.append({**row, **search.values(number)})
-    return rows
+    names = {"experiment": search.experiment.name, "formulation": search.formulation}
+    return [
+        names
+        | {"trial": number, "state": state(trial), "value": trial.value}
+        | search.values(number)
+        for number, trial in sorted(numbered(open_study(search)).items())
+    ]
 
 
-def write_history(bench: Bench, found: Sequence[Search]) -> list[dict[str, Any]]:
+def write_history(found: Sequence[Search]) -> list[dict[str, Any]]:
     """Bring the rows of some searches up to date in the file of all, for the report."""
-    path = bench.home(found[0]) / HISTORY
+    path = found[0].home / HISTORY
     names = {search.formulation for search in found}
     with locked(path.with_name(".history"), wait=True):
         others = read_lines(path) if path.exists() else []
         rows = [row for row in others if row["formulation"] not in names]
-        for search in found:
-            rows += history(open_study(bench, search), search)
+        rows += [row for search in found for row in history(search)]
         write_lines(path, rows)
     return rows
 
 
-def choose(bench: Bench, search: Search) -> dict[str, Any] | None:
+def choose(search: Search) -> dict[str, Any] | None:
     """The best trial by validation loss, written as a recipe; None while some are not done."""
-    rows = [r for r in history(open_study(bench, search), search) if r["trial"] < search.trials]
+    rows = [row for row in history(search) if row["trial"] < search.trials]
     done = [row for row in rows if row["state"] in ("complete", "pruned", "diverged")]
     whole = [row for row in done if row["state"] == "complete"]
     if len(done) < search.trials or not whole:
         return None
     best = min(whole, key=lambda row: (row["value"], row["trial"]))
-    write_json(bench.winner(search), asdict(search.recipe(best["trial"])))
+    write_json(search.winner, asdict(search.recipe(best["trial"])))
     return best

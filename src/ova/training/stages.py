@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from functools import lru_cache, partial
 from pathlib import Path
@@ -14,9 +14,9 @@ from ova.corruptions import SUBSETS
 from ova.data import DATASETS
 from ova.data.task import Task
 from ova.errors import BadInput, pick
-from ova.files import read_object, write_json
+from ova.files import Row, read_object, write_json
 from ova.metrics.evaluate import evaluate
-from ova.nn.formulations import FORMULATIONS, Formulation
+from ova.nn.formulations import FORMULATIONS
 from ova.posthoc.calibration import CALIBRATIONS, Calibration, usual
 from ova.predictions import Predictions, SetName, has_matrix, read
 from ova.predictions.sets import VALIDATION
@@ -103,23 +103,19 @@ def stages(
             yield Stage("complete")
             return
         yield Stage("data")
-        task = make()
+        task, form = make(), FORMULATIONS[recipe.formulation]
         record = begin(folder, recipe, task, fabric, weights)
         if not weights.exists():
-            events = fit(fabric, task, recipe, folder, machine, weights)
-            yield from timed(events, "training", record)
-        predictor = Predictor(
-            fabric,
-            fabric.to_device(trained(task, recipe, weights)),  # type: ignore[arg-type]
-            task,
-            FORMULATIONS[recipe.formulation],
-        )
-        yield from timed(predict_all(predictor, recipe, folder), "prediction", record)
+            with timed("training", record):
+                yield from fit(fabric, task, recipe, folder, machine, weights)
+        net = fabric.to_device(trained(task, recipe, weights))
+        predictor = Predictor(fabric, net, task, form)  # type: ignore[arg-type]
+        with timed("prediction", record):
+            yield from predict_all(predictor, recipe, folder)
         if fabric.global_rank == 0:
             yield Stage("measuring")
-            began = time.perf_counter()
-            measure(predictor, recipe, folder)
-            record["seconds"]["measurement"] = round(time.perf_counter() - began, 2)  # type: ignore[index]
+            with timed("measurement", record):
+                measure(predictor, recipe, folder)
             write_json(folder / MANIFEST, record)
             (folder / FAILURE).unlink(missing_ok=True)
         fabric.barrier()
@@ -130,19 +126,14 @@ def claim(folder: Path, recipe: Recipe) -> None:
     path = folder / RECIPE
     if not path.exists():
         write_json(path, asdict(recipe))
-    else:
-        stored = from_json(read_object(path), path)
-        if stored != recipe:
-            raise BadInput(
-                f"{path} is of another recipe; it was left untouched. Move the folder away."
-            )
+    elif from_json(read_object(path), path) != recipe:
+        problem = f"{path} is of another recipe; it was left untouched. Move the folder away."
+        raise BadInput(problem)
     for part in folder.rglob(".*.part"):
         part.unlink()
 
 
-def begin(
-    folder: Path, recipe: Recipe, task: Task, fabric: Fabric, weights: Path
-) -> dict[str, object]:
+def begin(folder: Path, recipe: Recipe, task: Task, fabric: Fabric, weights: Path) -> Row:
     """The manifest of the run: the one that an interrupted run began, or a new one."""
     path, record = folder / MANIFEST, {}
     if fabric.global_rank == 0:  # the others hear of it: a look at the disk could come too late
@@ -150,19 +141,16 @@ def begin(
         engine["threads"] = torch.get_num_threads()
         if path.exists():
             record = read_object(path)
-            resumed = [
-                *record.get("resumed", []),
-                {**reached(folder, weights), **circumstances(**engine)},
-            ]
-            record = {**record, "resumed": resumed}
+            now = reached(folder, weights) | circumstances(**engine)
+            record["resumed"] = [*record.get("resumed", []), now]
         else:
             record = manifest(recipe.seed, task.sources, **engine)
         write_json(path, record)
-    heard: dict[str, object] = fabric.broadcast(record)
+    heard: Row = fabric.broadcast(record)
     return heard
 
 
-def reached(folder: Path, weights: Path) -> dict[str, str | int]:
+def reached(folder: Path, weights: Path) -> Row:
     """How far an interrupted run had come: its stage, and in training the epochs that are done."""
     if weights.exists():
         return {"stage": "prediction"}
@@ -171,14 +159,12 @@ def reached(folder: Path, weights: Path) -> dict[str, str | int]:
     return {"stage": "training", "epoch": int(done) if done.isdecimal() else 0}
 
 
-def timed(
-    events: Iterator[Event], stage: str, record: dict[str, object]
-) -> Generator[Event, None, None]:
-    """Pass events on and add the seconds they took to the record."""
-    began = time.perf_counter()
-    yield from events
-    seconds: dict[str, float] = record["seconds"]  # type: ignore[assignment]
-    seconds[stage] = round(seconds.get(stage, 0.0) + time.perf_counter() - began, 2)
+@contextmanager
+def timed(stage: str, record: Row) -> Iterator[None]:
+    """Add the seconds that a stage takes to the record, once it has come to its end."""
+    began, before = time.perf_counter(), record["seconds"].get(stage, 0.0)
+    yield
+    record["seconds"][stage] = round(before + time.perf_counter() - began, 2)
 
 
 def chosen(task: Task, recipe: Recipe) -> list[SetName]:
@@ -195,24 +181,25 @@ def chosen(task: Task, recipe: Recipe) -> list[SetName]:
 
 
 def predict_all(predictor: Predictor, recipe: Recipe, folder: Path) -> Iterator[Stage]:
-    """Write the predictions of every evaluation set that has none yet."""
+    """Write the predictions of every evaluation set that has none yet.
+
+    The whole matrix of probabilities is kept where it is small; of shifted sets only temperature
+    reads it, which is for formulations that sum to one.
+    """
     task = predictor.task
     makers = {name: task.evaluations[name] for name in chosen(task, recipe)}
     makers.setdefault(VALIDATION, lambda: task.validation)
     for number, (name, make) in enumerate(makers.items(), 1):
-        path, shifted = predictions_path(folder, name), name.shifted
+        path = predictions_path(folder, name)
         if path.exists():
             continue
         yield Stage(f"predicting {name}", number, len(makers))
-        examples = make()
-        limit = recipe.shift_examples if shifted else 0
+        examples, limit = make(), recipe.shift_examples if name.shifted else 0
         cells = min(limit or len(examples), len(examples)) * len(task.classes)
-        predict_to(path, predictor, examples, limit, keeps_matrix(predictor.form, cells, shifted))
-
-
-def keeps_matrix(form: Formulation, cells: int, shifted: bool) -> bool:
-    """Whether all probabilities of a set are kept; of shifted sets only temperature reads them."""
-    return (form.normalised and cells <= SHIFTED) if shifted else cells <= MATRIX
+        matrix = cells <= MATRIX
+        if name.shifted:
+            matrix = predictor.form.normalised and cells <= SHIFTED
+        predict_to(path, predictor, examples, limit, matrix)
 
 
 def measure(predictor: Predictor, recipe: Recipe, folder: Path) -> None:

@@ -5,6 +5,7 @@ import json
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ova.data.augmentation import normalise
+from ova.data.augmentation import normalise, pad_crop_flip
 from ova.data.decoding import decode
 from ova.errors import BadInput
 from ova.files import cores
-from ova.userdata.preparation import Encoded, Examined
+from ova.userdata.kind import Encoded, Examined, Kind
+from ova.userdata.request import Request
 from ova.userdata.rows import FILE, Frame
 
 LARGEST, SMALLEST = 64, 16  # pixels a side, unless an encoder wants others
@@ -30,6 +32,7 @@ class Pixels:
     size: int
     mean: tuple[float, ...] = ()
     std: tuple[float, ...] = ()
+    column = FILE
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -54,16 +57,16 @@ class Pixels:
         """Normalised, channels last, which convolutions prefer."""
         return normalise(self.mean, self.std)(x).contiguous(memory_format=torch.channels_last)
 
-    def names(self, frame: Frame, _: int) -> Sequence[str]:
-        """The files."""
-        return frame.column(FILE, "the images")
+    def example(self, count: int, draw: torch.Generator) -> Tensor:
+        """Random pixels."""
+        return torch.randint(0, 256, (count, *self.shape), generator=draw, dtype=torch.uint8)
 
     def to_json(self) -> dict[str, Any]:
         """Three numbers and two triples."""
         return {"size": self.size, "mean": list(self.mean), "std": list(self.std)}
 
 
-def from_json(content: Mapping[str, Any]) -> Pixels:
+def from_json(content: Mapping[str, Any], _: Path) -> Pixels:
     """What `to_json` gave."""
     return Pixels(int(content["size"]), tuple(content["mean"]), tuple(content["std"]))
 
@@ -102,10 +105,13 @@ def usual_size(files: Sequence[str]) -> int:
     return int(np.clip(np.median(sides), SMALLEST, LARGEST))
 
 
-def examine(frame: Frame, encoder: Path | None) -> Examined:
+def examine(frame: Frame, request: Request) -> Examined:
     """Read all images, at the size that the encoder wants or that most of them have."""
-    known = from_encoder(encoder) if encoder else None
-    draft = known or Pixels(usual_size(frame.column(FILE, "the images")))
+    if request.text:
+        raise BadInput(f"--text names a column, but {request.data} is a folder of images")
+    files = frame.columns[FILE]
+    known = from_encoder(request.encoder) if request.encoder else None
+    draft = known or Pixels(usual_size(files))
     encoded = draft.encode(frame)
 
     def learn(rows: Sequence[int]) -> Pixels:
@@ -116,7 +122,9 @@ def examine(frame: Frame, encoder: Path | None) -> Examined:
         return Pixels(draft.size, tuple(mean.tolist()), tuple(np.maximum(std, 1 / 255).tolist()))
 
     keys = [hashlib.blake2b(image.tobytes()).digest() for image in encoded.x.numpy()]
-    return Examined(encoded.bad, keys, learn, lambda _: encoded)
+    bad = {row: f"{files[row]} is {why}" for row, why in encoded.bad.items()}
+    augment = partial(pad_crop_flip, flip=request.mirror)
+    return Examined(bad, keys, learn, lambda _: encoded, augment=augment)
 
 
 def from_encoder(folder: Path) -> Pixels:
@@ -135,3 +143,13 @@ def from_encoder(folder: Path) -> Pixels:
         return Pixels(size, tuple(map(float, mean)), tuple(map(float, std)))
     except (ValueError, TypeError, AttributeError) as error:
         raise BadInput(f"{path} does not say size and normalisation: {error}") from None
+
+
+KIND = Kind(
+    fits=lambda request: request.data.is_dir(),
+    examine=examine,
+    load=from_json,
+    settings={"model": "resnet20", "optimiser": "adamw", "lr": 3e-3, "weight_decay": 0.05,
+              "schedule": "cosine"},
+    steps=8_000, epochs=(15, 100), batch=(16, 128),
+)  # fmt: skip

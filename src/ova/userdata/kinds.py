@@ -1,46 +1,21 @@
-"""The kinds of data that can be trained on, each with a model and settings that suit it."""
+"""The kinds of data that can be trained on, each in a file of its own."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from ova.errors import BadInput, pick
-from ova.userdata import images, tables, texts
-from ova.userdata.preparation import Preparation
+from ova.userdata.kind import Kind, Preparation
 
-
-@dataclass(frozen=True)
-class Kind:
-    """How a kind is trained when the user says nothing."""
-
-    load: Callable[[Mapping[str, Any], Path], Preparation]
-    settings: Mapping[str, Any]  # of the recipe
-    steps: int  # of training, about
-    epochs: tuple[int, int]  # at least, at most
-    batch: tuple[int, int]  # the same
-
-
+_FILES = {  # name -> file; the first that fits is taken
+    "image": "images",
+    "text": "texts",
+    "table": "tables",
+}
 KINDS: Mapping[str, Kind] = {
-    "image": Kind(
-        load=lambda content, _: images.from_json(content),
-        settings={"model": "resnet20", "optimiser": "adamw", "lr": 3e-3, "weight_decay": 0.05,
-                  "schedule": "cosine"},
-        steps=8_000, epochs=(15, 100), batch=(16, 128),
-    ),
-    "text": Kind(
-        load=texts.from_json,
-        settings={"model": "text-cnn", "optimiser": "adamw", "lr": 1e-3, "weight_decay": 0.01,
-                  "schedule": "linear", "dropout": 0.3},
-        steps=4_300, epochs=(10, 20), batch=(16, 64),
-    ),
-    "table": Kind(
-        load=lambda content, _: tables.from_json(content),
-        settings={"model": "mlp-256", "optimiser": "adamw", "lr": 1e-3, "weight_decay": 0.01,
-                  "schedule": "cosine", "dropout": 0.1},
-        steps=6_000, epochs=(20, 200), batch=(16, 256),
-    ),
-}  # fmt: skip
+    name: import_module(f"ova.userdata.{file}").KIND for name, file in _FILES.items()
+}
 ENCODER = {"optimiser": "adamw", "lr": 5e-5, "schedule": "linear", "clip": 1.0}
 HEAD_ONLY = {"optimiser": "adamw", "lr": 1e-3, "schedule": "linear"}  # on a frozen encoder
 

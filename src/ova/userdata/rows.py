@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -36,11 +36,6 @@ class Frame:
             raise BadInput(f"{source}: there is no column {name!r}{hint}; the columns are {have}")
         return self.columns[name]
 
-    def take(self, rows: Sequence[int]) -> "Frame":
-        """The chosen rows."""
-        columns = {name: [column[i] for i in rows] for name, column in self.columns.items()}
-        return Frame(columns, {new: self.bad[i] for new, i in enumerate(rows) if i in self.bad})
-
 
 def whole(path: Path) -> Frame:
     """All rows of a file, or all images below a folder."""
@@ -48,27 +43,20 @@ def whole(path: Path) -> Frame:
     if not parts:
         raise BadInput(f"{path}: there are no rows in it")
     columns = {name: [v for part in parts for v in part.columns[name]] for name in parts[0].columns}
-    bad: dict[int, str] = {}
-    first = 0
-    for part in parts:
-        bad |= {first + row: why for row, why in part.bad.items()}
-        first += len(part)
-    return Frame(columns, bad)
+    numbered = enumerate((part, row) for part in parts for row in range(len(part)))
+    return Frame(columns, {i: part.bad[row] for i, (part, row) in numbered if row in part.bad})
 
 
-def chunks(path: Path, size: int = CHUNK) -> Iterator[Frame]:
-    """The rows of a CSV, TSV, Parquet or plain text file, or the images below a folder."""
+def chunks(path: Path, column: str = "text", size: int = CHUNK) -> Iterator[Frame]:
+    """The rows of a CSV, TSV or Parquet file, lines of a text file, or the images below a folder."""
     if path.is_dir():
         return in_pieces(images_below(path), size)
     if not path.is_file():
         raise BadInput(f"there is no file or folder {path}")
-    ending = path.suffix.lower()
-    if ending in (".parquet", ".pq"):
+    if path.suffix.lower() in (".parquet", ".pq"):
         return parquet(path, size)
-    if ending in (".csv", ".tsv"):
-        return separated(path, size)
-    if ending == ".txt":
-        return text_lines(path, size)
+    if path.suffix.lower() in (".csv", ".tsv", ".txt"):
+        return text_file(path, column, size)
     raise BadInput(f"{path}: wanted a folder of images, .csv, .tsv, .parquet or .txt")
 
 
@@ -84,10 +72,11 @@ def images_below(folder: Path) -> list[str]:
     return found
 
 
-def in_pieces(files: Sequence[str], size: int) -> Iterator[Frame]:
+def in_pieces(files: Iterable[str], size: int) -> Iterator[Frame]:
     """Image paths, so many at a time."""
-    for start in range(0, len(files), size):
-        yield Frame({FILE: files[start : start + size]})
+    rest = iter(files)
+    while piece := list(islice(rest, size)):
+        yield Frame({FILE: piece})
 
 
 def parquet(path: Path, size: int) -> Iterator[Frame]:
@@ -106,11 +95,15 @@ def parquet(path: Path, size: int) -> Iterator[Frame]:
         raise BadInput(f"{path}: truncated, or not Parquet ({error})") from None
 
 
-def separated(path: Path, size: int) -> Iterator[Frame]:
-    """The rows of a CSV or TSV file with a header."""
+def text_file(path: Path, column: str, size: int) -> Iterator[Frame]:
+    """The rows of a CSV or TSV file with a header, or the lines of a plain text file."""
+    ending = path.suffix.lower()
     # Bytes that are no UTF-8 become lone surrogates, so that only their own cells are bad.
     with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
-        yield from table_lines(file, str(path), size, "\t" if path.suffix.lower() == ".tsv" else "")
+        if ending == ".txt":
+            yield from lines(file, column, size)
+        else:
+            yield from table_lines(file, str(path), size, "\t" if ending == ".tsv" else "")
 
 
 def table_lines(file: TextIO, source: str, size: int, delimiter: str = "") -> Iterator[Frame]:
@@ -118,7 +111,7 @@ def table_lines(file: TextIO, source: str, size: int, delimiter: str = "") -> It
     first = file.readline()
     mark = delimiter or (";" if ";" in first and "," not in first else ",")
     csv.field_size_limit(LARGEST_CELL)
-    reader = csv.reader(chained(first, file), delimiter=mark)
+    reader = csv.reader(chain([first], file), delimiter=mark)
     header = next(reader, [])
     if not header or not first.strip():
         raise BadInput(f"{source}: it is empty; a header with the names of the columns comes first")
@@ -129,12 +122,6 @@ def table_lines(file: TextIO, source: str, size: int, delimiter: str = "") -> It
     while piece := list(islice(rows, size)):
         columns = {name: [row[k] for row, _ in piece] for k, name in enumerate(header)}
         yield Frame(columns, {i: why for i, (_, why) in enumerate(piece) if why})
-
-
-def chained(first: str, file: Iterable[str]) -> Iterator[str]:
-    """The line that was read already, then the others."""
-    yield first
-    yield from file
 
 
 def readable(reader: Iterator[list[str]], width: int) -> Iterator[tuple[list[str], str]]:
@@ -156,23 +143,17 @@ def readable(reader: Iterator[list[str]], width: int) -> Iterator[tuple[list[str
         yield (cells + [""] * width)[:width], why
 
 
-def text_lines(path: Path, size: int, column: str = "text") -> Iterator[Frame]:
-    """The lines of a plain text file, one text each."""
-    with path.open(encoding="utf-8-sig", errors="surrogateescape") as file:
-        yield from lines(file, size, column)
-
-
-def lines(file: TextIO, size: int, column: str = "text") -> Iterator[Frame]:
+def lines(file: TextIO, column: str, size: int) -> Iterator[Frame]:
     """The lines of a stream, one text each."""
     while piece := [line.rstrip("\r\n") for line in islice(file, size)]:
         yield Frame({column: piece}, {i: "not UTF-8" for i, t in enumerate(piece) if not_utf8(t)})
 
 
-def standard_input() -> TextIO:
-    """Standard input as UTF-8, whatever the terminal says."""
-    return io.TextIOWrapper(
-        sys.stdin.buffer, encoding="utf-8", errors="surrogateescape", newline=""
-    )
+def standard_input(column: str, size: int) -> Iterator[Frame]:
+    """The lines of standard input, or without a column for them its rows below a header."""
+    raw = sys.stdin.buffer  # UTF-8, whatever the terminal says
+    file = io.TextIOWrapper(raw, encoding="utf-8", errors="surrogateescape", newline="")
+    return lines(file, column, size) if column else table_lines(file, "standard input", size)
 
 
 def not_utf8(text: str) -> bool:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ova.errors import BadInput
-from ova.userdata.preparation import Encoded, Examined
+from ova.userdata.kind import Encoded, Examined, Kind
+from ova.userdata.request import Request
 from ova.userdata.rows import Frame
 
 MOST_WORDS = 50  # different values that a column of words may have
@@ -40,6 +42,7 @@ class Columns:
     columns: tuple[Column, ...]
     mean: tuple[float, ...] = ()
     scale: tuple[float, ...] = ()
+    column = ""  # rows have numbers for names
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -67,9 +70,11 @@ class Columns:
         )
         return ((x - mean) / scale).float()
 
-    def names(self, frame: Frame, first: int) -> Sequence[str]:
-        """Row numbers."""
-        return [str(first + row) for row in range(len(frame))]
+    def example(self, count: int, draw: torch.Generator) -> Tensor:
+        """Normal numbers with the means and scales of the columns."""
+        noise = torch.randn(count, *self.shape, generator=draw, dtype=torch.float64)
+        mean, scale = (torch.tensor(v, dtype=torch.float64) for v in (self.mean, self.scale))
+        return mean + scale * noise
 
     def to_json(self) -> dict[str, Any]:
         """Names and words of the columns, means and scales of what they become."""
@@ -77,7 +82,7 @@ class Columns:
         return {"columns": columns, "mean": list(self.mean), "scale": list(self.scale)}
 
 
-def from_json(content: Mapping[str, Any]) -> Columns:
+def from_json(content: Mapping[str, Any], _: Path) -> Columns:
     """What `to_json` gave."""
     columns = tuple(Column(c["name"], tuple(c["words"])) for c in content["columns"])
     return Columns(columns, tuple(content["mean"]), tuple(content["scale"]))
@@ -126,19 +131,14 @@ def blank(cell: Any) -> bool:
     return cell is None or (isinstance(cell, str) and not cell.strip())
 
 
-def is_numeric(cells: Sequence[Any], bad: Mapping[int, str]) -> bool:
-    """Whether most of the filled cells are numbers (NaN is one); the others are mistakes."""
-    filled = [cell for row, cell in enumerate(cells) if row not in bad and not blank(cell)]
-    words = sum(math.isnan(as_number(c)) and str(c).strip().lower() != "nan" for c in filled)
-    return words <= len(filled) // 10
-
-
-def examine(frame: Frame, dropped: Sequence[str]) -> Examined:
+def examine(frame: Frame, request: Request) -> Examined:
     """Decide what each column is; cells without a value are named."""
-    missing = [name for name in dropped if name not in frame.columns]
+    if request.encoder:
+        raise BadInput("--encoder is for texts (with --text) and images; a table has none")
+    missing = [name for name in request.drop if name not in frame.columns]
     if missing:
         raise BadInput(f"there is no column {missing[0]!r} to drop")
-    names = [name for name in frame.columns if name and name not in dropped]
+    names = [name for name in frame.columns if name and name not in request.drop]
     if not names:
         raise BadInput("the table has no column besides the label")
     draft = Columns(tuple(column_of(name, frame) for name in names))
@@ -159,14 +159,26 @@ def examine(frame: Frame, dropped: Sequence[str]) -> Examined:
 
 
 def column_of(name: str, frame: Frame) -> Column:
-    """A column of numbers or of words, by what is in it."""
+    """A column of numbers if most of its filled cells are (the others are mistakes), else of words."""
     cells = frame.columns[name]
-    if is_numeric(cells, frame.bad):
+    filled = [c for row, c in enumerate(cells) if row not in frame.bad and not blank(c)]
+    no_number = sum(math.isnan(as_number(c)) and str(c).strip().lower() != "nan" for c in filled)
+    if no_number <= len(filled) // 10:
         return Column(name)
-    words = {str(c).strip() for row, c in enumerate(cells) if not blank(c) and row not in frame.bad}
+    words = {str(c).strip() for c in filled}
     if len(words) > MOST_WORDS:
         raise BadInput(
             f"column {name!r} is text with {len(words)} different values; a column of words may "
             f"have {MOST_WORDS}. If it is what to classify, say --text {name!r}, else --drop {name!r}"
         )
     return Column(name, tuple(sorted(words)))
+
+
+KIND = Kind(
+    fits=lambda request: not request.data.is_dir() and not request.text,
+    examine=examine,
+    load=from_json,
+    settings={"model": "mlp-256", "optimiser": "adamw", "lr": 1e-3, "weight_decay": 0.01,
+              "schedule": "cosine", "dropout": 0.1},
+    steps=6_000, epochs=(20, 200), batch=(16, 256),
+)  # fmt: skip

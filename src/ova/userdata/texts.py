@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 
 from ova.errors import BadInput
-from ova.userdata.preparation import Encoded, Examined
+from ova.userdata.kind import Encoded, Examined, Kind
+from ova.userdata.request import Request
 from ova.userdata.rows import Frame
 from ova.userdata.vocabulary import wordpiece
 
@@ -36,8 +37,7 @@ class Tokens:
 
     def encode(self, frame: Frame) -> Encoded:
         """Token ids; an empty text is named."""
-        cells = frame.column(self.column, "the table", "--text")
-        bad = {**empty(cells), **frame.bad}
+        cells, bad = texts_of(frame, self.column)
         texts = ["" if row in bad else cell for row, cell in enumerate(cells)]
         rows = self.tokenizer.encode_batch(texts)
         x = np.full((len(texts), self.length), self.pad, np.int64)
@@ -50,11 +50,11 @@ class Tokens:
         """Token ids are what the network takes."""
         return x
 
-    def names(self, frame: Frame, _: int) -> Sequence[str]:
-        """The texts themselves."""
-        return [
-            "" if c is None else str(c) for c in frame.column(self.column, "the table", "--text")
-        ]
+    def example(self, count: int, draw: torch.Generator) -> Tensor:
+        """Word pieces and padding."""
+        x = torch.randint(5, self.shape[0], (count, self.length), generator=draw)
+        lengths = torch.randint(2, self.length + 1, (count, 1), generator=draw)
+        return torch.where(torch.arange(self.length) < lengths, x, self.pad)
 
     def to_json(self) -> dict[str, Any]:
         """All but the tokenizer, which has its own file."""
@@ -74,19 +74,21 @@ def cut(tokens: Tokens) -> Tokens:
     return tokens
 
 
-def empty(cells: Sequence[Any]) -> dict[int, str]:
-    """Rows without a text."""
-    return {
+def texts_of(frame: Frame, column: str) -> tuple[Sequence[Any], dict[int, str]]:
+    """The cells of the column, and which rows have no text in it and why."""
+    cells = frame.column(column, "the table", "--text")
+    wrong = {
         row: "empty text" if cell is None or isinstance(cell, str) else f"{cell!r} is no text"
         for row, cell in enumerate(cells)
         if not (isinstance(cell, str) and cell.strip())
     }
+    return cells, {**wrong, **frame.bad}
 
 
-def examine(frame: Frame, column: str, encoder: Path | None) -> Examined:
+def examine(frame: Frame, request: Request) -> Examined:
     """Look at the texts of a column."""
-    cells = frame.column(column, "the table", "--text")
-    bad = {**empty(cells), **frame.bad}
+    column, encoder = request.text, request.encoder
+    cells, bad = texts_of(frame, column)
     keys = [b"" if row in bad else cell.strip().encode() for row, cell in enumerate(cells)]
 
     def learn(rows: Sequence[int]) -> Tokens:
@@ -133,3 +135,13 @@ def from_vocabulary(folder: Path) -> Any:
     lowercase = bool(known.get("do_lower_case", True))
     made = BertWordPieceTokenizer(str(folder / "vocab.txt"), lowercase=lowercase)
     return made._tokenizer
+
+
+KIND = Kind(
+    fits=lambda request: not request.data.is_dir() and bool(request.text),
+    examine=examine,
+    load=from_json,
+    settings={"model": "text-cnn", "optimiser": "adamw", "lr": 1e-3, "weight_decay": 0.01,
+              "schedule": "linear", "dropout": 0.3},
+    steps=4_300, epochs=(10, 20), batch=(16, 64),
+)  # fmt: skip

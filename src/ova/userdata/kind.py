@@ -1,11 +1,15 @@
-"""Preprocessing of images, texts and tables: learned on the training rows, kept as plain values."""
+"""What a kind of data is: preprocessing learned on the training rows, and settings to train with."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
+import torch
 from torch import Tensor
 
+from ova.data.task import Augmentation, unchanged
+from ova.userdata.request import Request
 from ova.userdata.rows import Frame
 
 
@@ -22,6 +26,10 @@ class Preparation(Protocol):
     """How inputs become what the network takes: plain values, learned from the training part."""
 
     @property
+    def column(self) -> str:
+        """The column whose cell an answer is about; empty where rows are called by their number."""
+
+    @property
     def shape(self) -> tuple[int, ...]:
         """What the backbone is built for."""
 
@@ -33,8 +41,8 @@ class Preparation(Protocol):
         """A whole batch, on the device, as the network takes it."""
         ...
 
-    def names(self, frame: Frame, first: int) -> Sequence[str]:
-        """What to call each row in an answer; `first` is the number of the first one."""
+    def example(self, count: int, draw: torch.Generator) -> Tensor:
+        """Encoded inputs at random, to try a network with."""
         ...
 
     def to_json(self) -> dict[str, Any]:
@@ -51,3 +59,17 @@ class Examined:
     learn: Callable[[Sequence[int]], Preparation]  # from the rows to train on
     encode: Callable[[Preparation], Encoded]  # all rows
     notes: tuple[str, ...] = ()
+    augment: Augmentation = unchanged
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of data: which requests are about it, and how it is trained if the user says nothing."""
+
+    fits: Callable[[Request], bool]
+    examine: Callable[[Frame, Request], Examined]
+    load: Callable[[Mapping[str, Any], Path], Preparation]  # what `to_json` gave, and its folder
+    settings: Mapping[str, Any]  # of the recipe
+    steps: int  # of training, about
+    epochs: tuple[int, int]  # at least, at most
+    batch: tuple[int, int]  # the same

@@ -1,0 +1,25 @@
+"""What to train on the user's own data, and how: the options of `ova train`."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What the user asked for; everything but the data has a default."""
+
+    data: Path
+    text: str = ""  # column of texts; empty: a table of numbers
+    label: str = ""
+    none: str = ""  # label of examples of none of the classes; empty: there are none
+    formulation: str = ""  # empty: our choice
+    model: str = ""  # name of a model; empty: what suits the data
+    encoder: Path | None = None
+    frozen: bool = False
+    test: Path | None = None  # rows to report on; else some of the data
+    outside: Path | None = None  # examples of none of the classes, to report on
+    drop: tuple[str, ...] = ()
+    skip_bad: bool = False
+    mirror: bool = False  # images mirrored at random while training
+    seed: int = 0
+    settings: tuple[str, ...] = ()  # key=value of the recipe
