@@ -50,12 +50,12 @@ check: setup
 	$(BIN)/python docs/make_docs.py --check
 	$(BIN)/python -m pytest --quiet --numprocesses 2 --doctest-modules src tests -m "not slow and not browser"
 
-# These answer one question each and train for an hour or so; their heads say how to run them.
+# These train networks for tens of minutes to answer one question each; their first lines say which.
 LONG := ball own_clinc
 bench: setup
 	@for file in $(filter-out $(LONG:%=benchmarks/%.py),$(wildcard benchmarks/*.py)); do \
 		echo "== $$file"; $(BIN)/python $$file || exit 1; done
-	@echo "left out, because they train for long: $(LONG:%=benchmarks/%.py)"
+	@echo "left out, because they train for tens of minutes: $(LONG:%=benchmarks/%.py)"
 
 newest:
 	PYTHON=$(PYTHON) .ci/newest

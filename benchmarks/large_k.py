@@ -12,7 +12,7 @@ from statistics import median
 
 import torch
 
-from heads import Step, peak_bytes, seconds
+from heads import Step, peak_bytes, seconds  # type: ignore[import-not-found]  # beside this file
 from ova.nn.formulations import FORMULATIONS
 
 BATCH, FEATURES = 256, 128

@@ -14,7 +14,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -54,7 +56,7 @@ def draw(rows: int) -> tuple[Predictions, Predictions]:
     inside, outside = (r.beta(a, 0.4, n).astype(np.float32) for a in (3, 1.5))
     right = r.random(n) < inside
     zeros, ids = np.zeros(n, np.int32), np.arange(n)
-    both = {"id": ids, "classes": 2, "normalised": True}
+    both: dict[str, Any] = {"id": ids, "classes": 2, "normalised": True}
     wrong = (~right).astype(np.int32)
     return (
         Predictions(target=zeros, prediction=wrong, confidence=inside, **both),
@@ -84,7 +86,7 @@ def peers(inside: Predictions, outside: Predictions) -> list[tuple[str, str, Cal
     right = np.concatenate([inside.correct, np.zeros(len(outside), bool)])
     s, y = torch.from_numpy(score), torch.from_numpy(known)
     c, ok = torch.from_numpy(inside.confidence), torch.from_numpy(inside.correct.astype(np.int64))
-    off = {"validate_args": False}
+    off: dict[str, Any] = {"validate_args": False}
 
     def fpr95_sklearn() -> float:
         fpr, tpr, _ = roc_curve(known, score)
@@ -146,7 +148,7 @@ def against_peers(rows: int) -> None:
     lines: list[tuple[str, ...]] = [("", "by", "seconds", "value", "ours")]
     for name, by, work in peers(inside, outside):
         found: list[float] = []
-        seconds = timed(lambda work=work, found=found: found.append(work()))
+        seconds = timed(partial(lambda work, found: found.append(work()), work, found))
         quickest[name] = min(quickest.get(name, float("inf")), seconds)
         lines.append((name, by, f"{seconds:.2f}", f"{found[0]:.9f}", f"{values[name]:.9f}"))
     total = sum(quickest.values())
@@ -163,7 +165,7 @@ def linear(rows: int) -> None:
     lines: list[tuple[str, ...]] = [("rows", "seconds", "ns per row")]
     for n in (rows // 10, rows // 5, rows // 2, rows):
         sets = draw(n)
-        seconds = timed(lambda sets=sets: ours(*sets), REPEATS)
+        seconds = timed(partial(ours, *sets), REPEATS)
         lines.append((f"{n:,}", f"{seconds:.3f}", f"{seconds / n * 1e9:.1f}"))
     table("cost against rows", lines)
 
