@@ -118,15 +118,6 @@ def _scan(numbers: Any, edge: Any) -> Any:
 
 
 @compiled
-def _inside(p: Any) -> bool:
-    """Whether all lie in [0, 1] after all: -0.0 does, though its bits say otherwise."""
-    good = True
-    for k in range(len(p)):
-        good &= 0 <= p[k] <= 1
-    return good
-
-
-@compiled
 def _first(bits: Any, peaks: Any, most: Any) -> int:
     """Where `most` stands first; `peaks` are the largest of each block."""
     j = 0
@@ -276,9 +267,9 @@ def reduce_probs(
             high, count, where = _scan(order[i, block], edge)
             peaks[j] = high
             if high > one:
-                if not _inside(q):
+                if not ((q >= 0) & (q <= 1)).all():
                     return i
-                # With a sign -0.0 is the smallest.
+                # It was -0.0, which lies in [0, 1]; with a sign it is the smallest.
                 peaks[j], count, where = _scan(its_bits, bits.dtype.type(edge))
             if single and not normalised:
                 part = _answers32(q, its_bits, (count, where))
