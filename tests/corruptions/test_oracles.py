@@ -12,10 +12,10 @@ import scipy.stats
 from PIL import Image
 
 from ova.corruptions import CORRUPTIONS, corrupt
-from ova.corruptions.blur import displace, motion_paths, motion_weights, zoom_lerp
+from ova.corruptions.blur import displace, motion_paths, motion_weights
 from ova.corruptions.draws import bits, keys, normal_table, uniform
 from ova.corruptions.elastic import affine_maps, sample, warp
-from ova.corruptions.filters import gaussian_matrix, smooth
+from ova.corruptions.filters import gaussian_matrix, smooth, zoom_lerp
 from ova.corruptions.weather import fill_plasma
 
 CIFAR = {name: corruption.cifar for name, corruption in CORRUPTIONS.items()}

@@ -18,9 +18,8 @@ from ova.corruptions.filters import (
     blur,
     gaussian_weights,
     inside,
-    lerp_table,
     pad_line,
-    zoom_grid,
+    zoom_lerp,
 )
 from ova.corruptions.jit import compiled
 
@@ -181,13 +180,6 @@ def zoom_tables(
     columns = [np.stack(column) for column in zip(*layers.values(), strict=True)]
     share = (columns.pop() / (len(factors) + 1)).astype(np.float32)
     return columns[0], columns[1], columns[2], columns[3], share
-
-
-def zoom_lerp(size: int, factor: float) -> tuple[Indices, Row]:
-    """Neighbours and weights of one zoom along one side."""
-    start, length, places = zoom_grid(size, factor)
-    left, weight = lerp_table(places, length)
-    return left + start, weight
 
 
 @compiled

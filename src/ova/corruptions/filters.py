@@ -123,19 +123,14 @@ def inside(size: int, margin: int, edge: Edge) -> Indices:
     return np.pad(np.arange(size), margin, mode=edge)
 
 
-def zoom_grid(size: int, factor: float) -> tuple[int, int, NDArray[np.float64]]:
-    """Start and length of the centre that a zoom shows, and where in it each pixel looks.
+def zoom_lerp(size: int, factor: float) -> tuple[Indices, Row]:
+    """Where each pixel of a side looks when the centre is enlarged: left neighbour, right's weight.
 
-    >>> zoom_grid(4, 2.0)[:2], zoom_grid(4, 2.0)[2].round(2).tolist()
-    ((1, 2), [0.0, 0.33, 0.67, 1.0])
+    >>> zoom_lerp(4, 2.0)[0].tolist(), zoom_lerp(4, 2.0)[1].round(2).tolist()
+    ([1, 1, 1, 1], [0.0, 0.33000001311302185, 0.6700000166893005, 1.0])
     """
     length = int(np.ceil(size / factor))
     zoomed = round(length * factor)
     places = (np.arange(size) + (zoomed - size) // 2) * ((length - 1) / max(zoomed - 1, 1))
-    return (size - length) // 2, length, places.astype(np.float64)
-
-
-def lerp_table(places: NDArray[np.float64], length: int) -> tuple[Indices, Row]:
-    """Left neighbour and weight of the right neighbour for linear interpolation."""
     left = np.clip(np.floor(places), 0, max(length - 2, 0)).astype(np.int64)
-    return left, (places - left).astype(np.float32)
+    return left + (size - length) // 2, (places - left).astype(np.float32)

@@ -5,7 +5,7 @@ from functools import lru_cache
 import cv2
 import numpy as np
 
-from ova.corruptions.blur import NUDGE, angles, motion_paths, motion_weights, zoom_lerp
+from ova.corruptions.blur import NUDGE, angles, motion_paths, motion_weights
 from ova.corruptions.corruption import Corruption, Images, Work
 from ova.corruptions.draws import Keys, fill_normal, normal_table, uniform
 from ova.corruptions.filters import (
@@ -16,6 +16,7 @@ from ova.corruptions.filters import (
     add_taps,
     inside,
     pad_line,
+    zoom_lerp,
 )
 from ova.corruptions.jit import compiled
 from ova.corruptions.textures import Textures
