@@ -169,3 +169,18 @@ def test_a_model_whose_last_step_was_cut_off_is_finished(
     with pytest.raises(BadInput, match="weights are gone"):
         fit(wish, out, Promise(coverage=0.5))
     assert json.loads((out / "model.json").read_text())["parts"]["weights.safetensors"] == first
+
+
+def test_weights_that_version_0_1_left_in_the_run_are_taken_over(
+    files: tuple[Path, Path], tmp_path: Path
+) -> None:
+    wish, out = Request(data=files[0], settings=QUICK), tmp_path / "model"
+    fit(wish, out, Promise(coverage=0.5))
+    first, log = sha256(out / "weights.safetensors"), sha256(out / "run/log.jsonl")
+    (out / "weights.safetensors").rename(out / "run/model.safetensors")  # cut off while measuring
+    (out / "model.json").unlink()
+    (out / "run/measurements.jsonl").unlink()
+    fit(wish, out, Promise(coverage=0.5))
+    assert weights(out) == ["weights.safetensors"]
+    assert (sha256(out / "weights.safetensors"), sha256(out / "run/log.jsonl")) == (first, log)
+    load(out)

@@ -9,8 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from ova.errors import BadInput
-from ova.predictions import COLUMNS, Predictions, Reading, formats, read_any, write
-from ova.predictions.formats import layout
+from ova.predictions import COLUMNS, Predictions, Reading, formats, parquet, read_any, write
 
 
 def probs(n=50, K=4, seed=0):
@@ -69,7 +68,7 @@ def test_every_format_gives_the_same_columns(tmp_path, save):
 
 @pytest.mark.parametrize("save", WRITERS.values(), ids=WRITERS)
 def test_small_chunks_change_nothing_and_errors_still_name_the_row(tmp_path, save, monkeypatch):
-    monkeypatch.setattr(layout, "CELLS", 16)
+    monkeypatch.setattr(parquet, "CELLS", 16)
     p, y = probs()
     path = save(tmp_path / "a", p, target=y)
     same(read_any(path), Predictions.from_probs(p, y, normalised=True, keep_probs=True))
@@ -105,7 +104,7 @@ def test_a_matrix_too_large_to_keep_is_reduced_chunk_by_chunk(tmp_path, monkeypa
     from ova.predictions import foreign
 
     monkeypatch.setattr(foreign, "KEEP", 100)
-    monkeypatch.setattr(layout, "CELLS", 40)
+    monkeypatch.setattr(parquet, "CELLS", 40)
     p, y = probs()
     same(
         read_any(to_npz(tmp_path / "a", p, target=y)), Predictions.from_probs(p, y, normalised=True)

@@ -18,9 +18,8 @@ from ova.corruptions.filters import (
     blur,
     gaussian_weights,
     inside,
-    lerp_table,
     pad_line,
-    zoom_grid,
+    zoom_lerp,
 )
 from ova.corruptions.jit import compiled
 
@@ -38,16 +37,9 @@ def cut(values: Plane, out: Pixels) -> None:
             out[y, i] = np.uint8(min(max(v, np.float32(0)), np.float32(255)))
 
 
-def lines(images: Images) -> Images:
-    """N x H x 3W: the pixels of a row one after the other."""
-    return images.reshape(*images.shape[:2], -1)
-
-
 def gaussian_blur(work: Work) -> Images:
     """Gaussian of width sigma; beyond the edge the edge goes on."""
-    out = np.empty_like(work.images)
-    blur_all(lines(work.images), gaussian_weights(work.strength), lines(out))
-    return out
+    return work.through(blur_all, gaussian_weights(work.strength), shape=work.lines)
 
 
 @compiled
@@ -68,9 +60,7 @@ def defocus_blur(work: Work) -> Images:
     at, weights, radius = disk(*work.strength)
     height, width = work.images.shape[1:3]
     rows, columns = inside(height, radius, "reflect"), inside(width, radius, "reflect")
-    out = np.empty_like(work.images)
-    taps_all(lines(work.images), rows, columns, at, weights, lines(out))
-    return out
+    return work.through(taps_all, rows, columns, at[None], weights, shape=work.lines)
 
 
 @lru_cache(maxsize=10)
@@ -90,14 +80,14 @@ def disk(radius: float, edge: float) -> tuple[Indices, Row, int]:
 def taps_all(
     x: Pixels, rows: Indices, columns: Indices, at: Indices, weights: Row, out: Pixels
 ) -> None:
-    """Sum the same taps in each image."""
+    """Sum taps in each image: its own, or those of the first where `at` has no more."""
     height, length = x.shape[1:]
     padded = np.empty((height, 3 * columns.shape[0]), np.float32)
     blurred = np.empty((height, length), np.float32)
     for n in range(x.shape[0]):
         for y in range(height):
             pad_line(x[n, y], columns, 3, padded[y])
-        add_taps(padded, rows, at, weights, 3, blurred)
+        add_taps(padded, rows, at[n % at.shape[0]], weights, 3, blurred)
         cut(blurred, out[n])
 
 
@@ -108,26 +98,12 @@ def glass_blur(work: Work) -> Images:
     offsets never include the largest one. Both stay, because the published sets have them.
     """
     sigma, reach, rounds = work.strength
-    out = np.empty_like(work.images)
-    glass_all(lines(work.images), work.keys, gaussian_weights(sigma), (reach, rounds), lines(out))
+    weights = gaussian_weights(sigma)
+    out = work.through(blur_all, weights, shape=work.lines)
+    for image, key in zip(out.reshape(work.lines), work.keys, strict=True):
+        displace(image, key, reach, rounds)
+    blur_all(out.reshape(work.lines), weights, out.reshape(work.lines))
     return out
-
-
-@compiled
-def glass_all(x: Pixels, keys: Keys, weights: Row, how: tuple[int, int], out: Pixels) -> None:
-    """Look at each image through glass; `how` is the reach and the number of rounds."""
-    height, length = x.shape[1:]
-    image = np.empty((height, length), np.float32)
-    blurred = np.empty((height, length), np.float32)
-    line = np.empty(length + 3 * (weights.shape[0] - 1), np.float32)
-    for n in range(x.shape[0]):
-        image[:] = x[n]
-        blur(image, weights, line, blurred)
-        cut(blurred, out[n])
-        displace(out[n], keys[n], how[0], how[1])
-        image[:] = out[n]
-        blur(image, weights, line, blurred)
-        cut(blurred, out[n])
 
 
 @compiled
@@ -151,11 +127,9 @@ def motion_blur(work: Work) -> Images:
     radius, sigma = work.strength
     height, width = work.images.shape[1:3]
     weights = motion_weights(radius, sigma)
-    margin = len(weights)
-    rows, columns = inside(height, margin, "edge"), inside(width, margin, "edge")
-    out = np.empty_like(work.images)
-    motion_all(lines(work.images), work.keys, rows, columns, weights, lines(out))
-    return out
+    rows, columns = (inside(size, len(weights), "edge") for size in (height, width))
+    paths = motion_paths(angles(work.keys, 0, -45), len(weights))
+    return work.through(taps_all, rows, columns, paths, weights, shape=work.lines)
 
 
 @lru_cache(maxsize=20)
@@ -166,39 +140,30 @@ def motion_weights(radius: int, sigma: float) -> Row:
     return np.asarray(weights[weights > 1e-8], np.float32)
 
 
-@compiled
-def motion_path(angle: np.float32, at: Indices) -> None:
-    """The pixel of each step along the line, counted from the margin (as many as there are steps)."""
-    steps = at.shape[0]
-    down, right = math.sin(math.radians(angle)), math.cos(math.radians(angle))
-    for i in range(steps):
-        at[i, 0] = steps + math.ceil(i * down - 0.5)
-        at[i, 1] = steps + math.ceil(i * right - 0.5)
+def angles(keys: Keys, position: int, least: float) -> Row:
+    """For each image an angle between `least` and 90 degrees more, drawn at that position."""
+    shares = np.array([uniform(key, position) for key in keys], np.float32)
+    return np.float32(90) * shares + np.float32(least)
 
 
 @compiled
-def motion_all(
-    x: Pixels, keys: Keys, rows: Indices, columns: Indices, weights: Row, out: Pixels
-) -> None:
-    """Move each image at its own angle."""
-    height, length = x.shape[1:]
-    padded = np.empty((height, 3 * columns.shape[0]), np.float32)
-    blurred = np.empty((height, length), np.float32)
-    at = np.empty((weights.shape[0], 2), np.int64)
-    for n in range(x.shape[0]):
-        for y in range(height):
-            pad_line(x[n, y], columns, 3, padded[y])
-        motion_path(np.float32(90) * uniform(keys[n], 0) - np.float32(45), at)
-        add_taps(padded, rows, at, weights, 3, blurred)
-        cut(blurred, out[n])
+def motion_paths(angles: Row, steps: int) -> Indices:
+    """For each angle the pixels along a line, counted from the margin (as many as there are steps)."""
+    at = np.empty((angles.shape[0], steps, 2), np.int64)
+    for n in range(angles.shape[0]):
+        angle = math.radians(angles[n])
+        down, right = math.sin(angle), math.cos(angle)
+        for i in range(steps):
+            at[n, i, 0] = steps + math.ceil(i * down - 0.5)
+            at[n, i, 1] = steps + math.ceil(i * right - 0.5)
+    return at
 
 
 def zoom_blur(work: Work) -> Images:
     """The mean of the image and of its enlarged centres."""
     height, width = work.images.shape[1:3]
-    out = np.empty_like(work.images)
-    zoom_all(lines(work.images), zoom_tables(height, width, *work.strength), lines(out))
-    return out
+    tables = zoom_tables(height, width, *work.strength)
+    return work.through(zoom_all, tables, shape=work.lines)
 
 
 @lru_cache(maxsize=20)
@@ -215,13 +180,6 @@ def zoom_tables(
     columns = [np.stack(column) for column in zip(*layers.values(), strict=True)]
     share = (columns.pop() / (len(factors) + 1)).astype(np.float32)
     return columns[0], columns[1], columns[2], columns[3], share
-
-
-def zoom_lerp(size: int, factor: float) -> tuple[Indices, Row]:
-    """Neighbours and weights of one zoom along one side."""
-    start, length, places = zoom_grid(size, factor)
-    left, weight = lerp_table(places, length)
-    return left + start, weight
 
 
 @compiled

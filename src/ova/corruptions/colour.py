@@ -11,9 +11,7 @@ from ova.corruptions.jit import compiled
 def brightness(work: Work) -> Images:
     """Add to the value V = max(r, g, b), hue and saturation kept: rgb' = rgb V' / V."""
     lighter = np.clip(np.arange(256) / 255.0 + work.strength, 0, 1) * 255
-    out = np.empty_like(work.images)
-    brighten(work.images.reshape(-1, 3), lighter, out.reshape(-1, 3))
-    return out
+    return work.through(brighten, lighter, shape=(-1, 3))
 
 
 @compiled
@@ -34,9 +32,7 @@ def saturate(work: Work) -> Images:
     A grey pixel has no hue. The reference counts it as red, so that b > 0 tints it.
     """
     factor, added = work.strength
-    out = np.empty_like(work.images)
-    change_saturation(work.images.reshape(-1, 3), float(factor), float(added), out.reshape(-1, 3))
-    return out
+    return work.through(change_saturation, float(factor), float(added), shape=(-1, 3))
 
 
 @compiled
@@ -58,10 +54,7 @@ def change_saturation(x: Pixels, factor: float, added: float, out: Pixels) -> No
 
 def contrast(work: Work) -> Images:
     """(x - mean) c + mean with the mean of each channel."""
-    out = np.empty_like(work.images)
-    flat = len(out), -1, 3
-    pull_to_mean(work.images.reshape(flat), float(work.strength), out.reshape(flat))
-    return out
+    return work.through(pull_to_mean, float(work.strength), shape=(len(work.images), -1, 3))
 
 
 @compiled

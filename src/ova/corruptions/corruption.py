@@ -30,6 +30,25 @@ class Work:
     size: int  # the image size for which the strengths were chosen
     textures: Textures
 
+    @property
+    def flat(self) -> tuple[int, ...]:
+        """The shape of the images as one long row each."""
+        return len(self.images), -1
+
+    @property
+    def lines(self) -> tuple[int, ...]:
+        """The shape N x H x 3W: the pixels of a row one after the other."""
+        return (*self.images.shape[:2], -1)
+
+    def through(
+        self, loop: Callable[..., None], *how: Any, shape: tuple[int, ...] | None = None
+    ) -> Images:
+        """What `loop(images, *how, out)` makes, both arrays seen in that shape."""
+        out = np.empty_like(self.images)
+        shape = shape or out.shape
+        loop(self.images.reshape(shape), *how, out.reshape(shape))
+        return out
+
 
 @dataclass(frozen=True)
 class Corruption:
@@ -46,5 +65,4 @@ class Corruption:
 
     def strength(self, constants: str, severity: int) -> Any:
         """The strength of a severity from 1 to 5 in a set of constants."""
-        rows = {"cifar": self.cifar, "imagenet": self.imagenet}
-        return rows[constants][severity - 1]
+        return getattr(self, constants)[severity - 1]

@@ -18,11 +18,9 @@ def elastic_transform(work: Work) -> Images:
     """
     height, width = work.images.shape[1:3]
     move, sigma, jitter = (c * min(height, width) / work.size for c in work.strength)
-    down, across = (gaussian_matrix(size, sigma, 3.0, "reflect") for size in (height, width))
+    down, across = (gaussian_matrix(size, sigma, 3.0, "symmetric") for size in (height, width))
     maps = affine_maps(work.keys, height, width, jitter)
-    out = np.empty_like(work.images)
-    deform(work.images, work.keys, maps, (down, across), move, out)
-    return out
+    return work.through(deform, work.keys, maps, (down, across), move)
 
 
 def affine_maps(keys: Keys, height: int, width: int, jitter: float) -> NDArray[np.float64]:
@@ -30,13 +28,9 @@ def affine_maps(keys: Keys, height: int, width: int, jitter: float) -> NDArray[n
     x, y, third = width // 2, height // 2, min(height, width) // 3
     corners = np.array([(x + third, y + third), (x + third, y - third), (x - third, y - third)])
     moved = corners + jitter * draw_corners(keys)
-    ones = np.ones((len(keys), 3, 1))
-    there = np.concatenate([moved, ones], axis=2)
-    return np.asarray(
-        np.linalg.solve(there, np.broadcast_to(corners.astype(float), moved.shape))
-        .transpose(0, 2, 1)
-        .copy()
-    )
+    there = np.concatenate([moved, np.ones((len(keys), 3, 1))], axis=2)
+    maps = np.linalg.solve(there, np.broadcast_to(corners.astype(float), moved.shape))
+    return np.ascontiguousarray(maps.transpose(0, 2, 1))
 
 
 @compiled

@@ -1,6 +1,7 @@
 """Filters that several corruptions share, on one image in float32."""
 
 from functools import lru_cache
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,7 @@ Floats = NDArray[np.float32]
 Row = NDArray[np.float32]
 Plane = NDArray[np.float32]
 Indices = NDArray[np.int64]
+Edge = Literal["edge", "reflect", "symmetric"]  # what goes on beyond the edge, as numpy calls it
 
 
 def gaussian_weights(sigma: float, truncate: float = 4.0) -> Row:
@@ -27,14 +29,14 @@ def gaussian_weights(sigma: float, truncate: float = 4.0) -> Row:
 
 
 @lru_cache(maxsize=8)
-def gaussian_matrix(size: int, sigma: float, truncate: float, edge: str) -> Plane:
+def gaussian_matrix(size: int, sigma: float, truncate: float, edge: Edge) -> Plane:
     """The filter as a size x size matrix, which holds for any sigma, also beyond the image."""
     weights = gaussian_weights(sigma, truncate)
     radius = len(weights) // 2
     matrix = np.zeros((size, size), np.float64)
-    inside = np.pad(np.arange(size), radius, mode="edge" if edge == "nearest" else "symmetric")
+    pixels = inside(size, radius, edge)
     for row in range(size):
-        np.add.at(matrix[row], inside[row : row + len(weights)], weights)
+        np.add.at(matrix[row], pixels[row : row + len(weights)], weights)
     return matrix.astype(np.float32)
 
 
@@ -112,31 +114,23 @@ def add_taps(
                 target[i] += w * source[start + i]
 
 
-def inside(size: int, margin: int, edge: str) -> Indices:
+def inside(size: int, margin: int, edge: Edge) -> Indices:
     """For the positions -margin ... size + margin - 1, the pixel that stands there.
 
     >>> inside(4, 2, "edge").tolist(), inside(4, 2, "reflect").tolist()
     ([0, 0, 0, 1, 2, 3, 3, 3], [2, 1, 0, 1, 2, 3, 2, 1])
     """
-    pixels = np.arange(size)
-    if edge == "edge":
-        return np.pad(pixels, margin, mode="edge")
-    return np.pad(pixels, margin, mode="reflect")
+    return np.pad(np.arange(size), margin, mode=edge)
 
 
-def zoom_grid(size: int, factor: float) -> tuple[int, int, NDArray[np.float64]]:
-    """Start and length of the centre that a zoom shows, and where in it each pixel looks.
+def zoom_lerp(size: int, factor: float) -> tuple[Indices, Row]:
+    """Where each pixel of a side looks when the centre is enlarged: left neighbour, right's weight.
 
-    >>> zoom_grid(4, 2.0)[:2], zoom_grid(4, 2.0)[2].round(2).tolist()
-    ((1, 2), [0.0, 0.33, 0.67, 1.0])
+    >>> zoom_lerp(4, 2.0)[0].tolist(), zoom_lerp(4, 2.0)[1].round(2).tolist()
+    ([1, 1, 1, 1], [0.0, 0.33000001311302185, 0.6700000166893005, 1.0])
     """
     length = int(np.ceil(size / factor))
     zoomed = round(length * factor)
     places = (np.arange(size) + (zoomed - size) // 2) * ((length - 1) / max(zoomed - 1, 1))
-    return (size - length) // 2, length, places.astype(np.float64)
-
-
-def lerp_table(places: NDArray[np.float64], length: int) -> tuple[Indices, Row]:
-    """Left neighbour and weight of the right neighbour for linear interpolation."""
     left = np.clip(np.floor(places), 0, max(length - 2, 0)).astype(np.int64)
-    return left, (places - left).astype(np.float32)
+    return left + (size - length) // 2, (places - left).astype(np.float32)

@@ -14,22 +14,17 @@ from ova.corruptions.jit import compiled
 
 def gaussian_noise(work: Work) -> Images:
     """Add sigma z, with z standard normal."""
-    scale = np.full(256, 255 * work.strength, np.float32)
-    return with_normal(work, scale)
+    return with_normal(work, np.full(256, 255 * work.strength, np.float32))
 
 
 def speckle_noise(work: Work) -> Images:
     """Add x sigma z, with z standard normal."""
-    scale = (np.arange(256) * work.strength).astype(np.float32)
-    return with_normal(work, scale)
+    return with_normal(work, (np.arange(256) * work.strength).astype(np.float32))
 
 
 def with_normal(work: Work, scale: Floats) -> Images:
     """Add normal noise whose deviation is given for each of the 256 grey levels."""
-    out = np.empty_like(work.images)
-    flat = len(out), -1
-    add_normal(work.images.reshape(flat), work.keys, normal_table(), scale, out.reshape(flat))
-    return out
+    return work.through(add_normal, work.keys, normal_table(), scale, shape=work.flat)
 
 
 @compiled
@@ -47,11 +42,8 @@ def add_normal(x: Pixels, keys: Keys, table: Floats, scale: Floats, out: Pixels)
 
 def impulse_noise(work: Work) -> Images:
     """A share of the values becomes black or white, each channel for itself."""
-    out = np.empty_like(work.images)
-    flat = len(out), -1
-    limit = round(work.strength * 2**31)
-    replace_values(work.images.reshape(flat), work.keys, np.uint64(limit), out.reshape(flat))
-    return out
+    limit = np.uint64(round(work.strength * 2**31))
+    return work.through(replace_values, work.keys, limit, shape=work.flat)
 
 
 @compiled
@@ -70,11 +62,8 @@ def replace_values(x: Pixels, keys: Keys, limit: np.uint64, out: Pixels) -> None
 
 def shot_noise(work: Work) -> Images:
     """Poisson(x c) / c: the grain of few photons."""
-    guide, cumulative, grey = poisson_tables(int(work.strength))
-    out = np.empty_like(work.images)
-    flat = len(out), -1
-    count_photons(work.images.reshape(flat), work.keys, guide, cumulative, grey, out.reshape(flat))
-    return out
+    tables = poisson_tables(int(work.strength))
+    return work.through(count_photons, work.keys, *tables, shape=work.flat)
 
 
 @lru_cache(maxsize=10)

@@ -18,19 +18,16 @@ def spatter(work: Work) -> Images:
     drops = np.empty(work.images.shape[:3], np.float32)
     mean, deviation, sigma, threshold, strength, is_mud = work.strength
     height, width = work.images.shape[1:3]
-    filters = [gaussian_matrix(size, sigma, 4.0, "nearest") for size in (height, width)]
+    down, across = (gaussian_matrix(size, sigma, 4.0, "edge") for size in (height, width))
     noise = np.array([mean, deviation], np.float32)
-    fill_drops(work.keys, normal_table(), noise, filters[0], filters[1], drops)
-    out = np.empty_like(work.images)
+    fill_drops(work.keys, normal_table(), noise, down, across, drops)
     if is_mud:
         cover = (drops > threshold).astype(np.float32)
-        matrices = [gaussian_matrix(size, strength, 4.0, "nearest") for size in (height, width)]
-        throw_mud(work.images, cover, matrices[0], matrices[1], out)
-        return out
+        down, across = (gaussian_matrix(size, strength, 4.0, "edge") for size in (height, width))
+        return work.through(throw_mud, cover, down, across)
     drops[drops < threshold] = 0
     shine = np.stack([water_shine(drop) for drop in (drops * 255).astype(np.uint8)])
-    add_water(work.images, shine, strength, out)
-    return out
+    return work.through(add_water, shine, strength)
 
 
 @compiled

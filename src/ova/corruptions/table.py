@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from importlib import import_module
 
 import numpy as np
@@ -102,8 +103,7 @@ def in_shares(apply: Callable[[Work], Images], work: Work, workers: int) -> Imag
 
     def run(start: int) -> None:
         part = slice(start, start + step)
-        share = Work(work.images[part], work.keys[part], work.strength, work.size, work.textures)
-        out[part] = apply(share)
+        out[part] = apply(replace(work, images=work.images[part], keys=work.keys[part]))
 
     starts = range(0, count, step)
     if workers == 1 or len(starts) <= 1:

@@ -5,7 +5,7 @@ from functools import lru_cache
 import cv2
 import numpy as np
 
-from ova.corruptions.blur import NUDGE, lines, motion_path, motion_weights, zoom_lerp
+from ova.corruptions.blur import NUDGE, angles, motion_paths, motion_weights
 from ova.corruptions.corruption import Corruption, Images, Work
 from ova.corruptions.draws import Keys, fill_normal, normal_table, uniform
 from ova.corruptions.filters import (
@@ -16,6 +16,7 @@ from ova.corruptions.filters import (
     add_taps,
     inside,
     pad_line,
+    zoom_lerp,
 )
 from ova.corruptions.jit import compiled
 from ova.corruptions.textures import Textures
@@ -29,10 +30,10 @@ def snow(work: Work) -> Images:
     grid = (*zoom_lerp(height, zoom), *zoom_lerp(width, zoom))
     rows, columns = (inside(size, len(weights), "edge") for size in (height, width))
     how = np.array([mean, deviation, threshold, kept], np.float32)
-    fall = (rows, columns, weights, normal_table())
-    out = np.empty_like(work.images)
-    snow_all(lines(work.images), work.keys, how, grid, fall, lines(out))
-    return out
+    # The noise uses the positions from zero up; the angle has one of its own.
+    paths = motion_paths(angles(work.keys, height * width, -135), len(weights))
+    fall = (rows, columns, paths, weights, normal_table())
+    return work.through(snow_all, work.keys, how, grid, fall, shape=work.lines)
 
 
 @compiled
@@ -41,17 +42,16 @@ def snow_all(
     keys: Keys,
     how: Row,
     grid: tuple[Indices, Row, Indices, Row],
-    fall: tuple[Indices, Indices, Row, Row],
+    fall: tuple[Indices, Indices, Indices, Row, Row],
     out: Pixels,
 ) -> None:
     """Let it snow on each image; `how` is mean, deviation, threshold, share of the image kept."""
-    rows, columns, weights, table = fall
+    rows, columns, paths, weights, table = fall
     height, length = x.shape[1:]
     width = length // 3
     noise = np.empty((height, width), np.float32)
     flakes = np.empty((height, width), np.float32)
     padded = np.empty((height, columns.shape[0]), np.float32)
-    at = np.empty((weights.shape[0], 2), np.int64)
     for n in range(x.shape[0]):
         fill_normal(keys[n], table, noise.reshape(-1))
         enlarge(noise, grid, flakes)
@@ -59,13 +59,9 @@ def snow_all(
             for i in range(width):
                 v = how[0] + how[1] * flakes[y, i]
                 v = min(v, np.float32(1)) if v >= how[2] else np.float32(0)
-                flakes[y, i] = np.floor(
-                    np.float32(255) * v
-                )  # a picture of its own, before the blur
+                flakes[y, i] = np.floor(np.float32(255) * v)  # whole grey levels, before the blur
             pad_line(flakes[y], columns, 1, padded[y])
-        # The noise used the positions from zero up; the angle has one of its own.
-        motion_path(np.float32(90) * uniform(keys[n], height * width) - np.float32(135), at)
-        add_taps(padded, rows, at, weights, 1, flakes)
+        add_taps(padded, rows, paths[n], weights, 1, flakes)
         lay_snow(x[n], flakes, how[3], out[n])
 
 
@@ -107,10 +103,8 @@ def frost(work: Work) -> Images:
     image_weight, texture_weight, scale = work.strength
     height, width = work.images.shape[1:3]
     pictures, sizes = scaled(work.textures, scale, height, width)
-    out = np.empty_like(work.images)
     weights = np.array([image_weight, texture_weight], np.float32)
-    frost_all(work.images, work.keys, pictures, sizes, weights, out)
-    return out
+    return work.through(frost_all, work.keys, pictures, sizes, weights)
 
 
 @lru_cache(maxsize=8)
@@ -129,15 +123,11 @@ def resize(picture: Pixels, scale: float, height: int, width: int) -> Pixels:
     factor = max(scale, (height + 1) / picture.shape[0], (width + 1) / picture.shape[1])
     if factor == 1:
         return picture
-    size = (
-        (0, 0)
-        if factor == scale
-        else (
-            max(width + 1, round(picture.shape[1] * factor)),
-            max(height + 1, round(picture.shape[0] * factor)),
-        )
-    )
-    return np.asarray(cv2.resize(picture, size, fx=factor, fy=factor), np.uint8)
+    if factor == scale:
+        return np.asarray(cv2.resize(picture, None, fx=factor, fy=factor), np.uint8)
+    sides = zip((width, height), picture.shape[1::-1], strict=True)
+    size = [max(needed + 1, round(side * factor)) for needed, side in sides]
+    return np.asarray(cv2.resize(picture, size), np.uint8)
 
 
 @compiled
@@ -162,9 +152,7 @@ def fog(work: Work) -> Images:
     """(x + density plasma) max / (max + density), with plasma from diamonds and squares."""
     density, decay = map(float, work.strength)
     side = 1 << (max(work.images.shape[1:3]) - 1).bit_length()
-    out = np.empty_like(work.images)
-    fog_all(work.images, work.keys, np.empty((side, side), np.float32), density, decay, out)
-    return out
+    return work.through(fog_all, work.keys, np.empty((side, side), np.float32), density, decay)
 
 
 @compiled
@@ -200,22 +188,17 @@ def fill_plasma(key: np.uint64, decay: float, plasma: Plane) -> None:
         for y in range(half, size, step):
             for x in range(half, size, step):
                 up, down, left, right = y - half, (y + half) & mask, x - half, (x + half) & mask
-                mean = (
-                    plasma[up, left] + plasma[up, right] + plasma[down, left] + plasma[down, right]
-                ) / np.float32(4)
-                plasma[y, x] = mean + reach * (2 * uniform(key, y * size + x) - np.float32(1))
+                total = plasma[up, left] + plasma[up, right]
+                total = total + plasma[down, left] + plasma[down, right]
+                disturbance = reach * (2 * uniform(key, y * size + x) - np.float32(1))
+                plasma[y, x] = total / np.float32(4) + disturbance
         for y in range(0, size, half):
             for x in range((y + half) & (step - 1), size, step):
-                up, down, left, right = (
-                    (y - half) & mask,
-                    (y + half) & mask,
-                    (x - half) & mask,
-                    (x + half) & mask,
-                )
-                mean = (
-                    plasma[up, x] + plasma[down, x] + plasma[y, left] + plasma[y, right]
-                ) / np.float32(4)
-                plasma[y, x] = mean + reach * (2 * uniform(key, y * size + x) - np.float32(1))
+                up, down = (y - half) & mask, (y + half) & mask
+                left, right = (x - half) & mask, (x + half) & mask
+                total = plasma[up, x] + plasma[down, x] + plasma[y, left] + plasma[y, right]
+                disturbance = reach * (2 * uniform(key, y * size + x) - np.float32(1))
+                plasma[y, x] = total / np.float32(4) + disturbance
         step = half
         wide /= decay
 

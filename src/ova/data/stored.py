@@ -119,9 +119,7 @@ class Stored:
         return made
 
 
-def collate(
-    made: list[tuple[int, np.ndarray | str]],
-) -> tuple[Tensor, list[tuple[int, str]]]:
+def collate(made: list[tuple[int, np.ndarray | str]]) -> tuple[Tensor, list[tuple[int, str]]]:
     """One tensor B x 3 x H x W, and what could not be read."""
     bad = [(row, image) for row, image in made if isinstance(image, str)]
     good = next((image for _, image in made if not isinstance(image, str)), None)

@@ -15,21 +15,11 @@ from ova.nn.formulations import PAPER
 from ova.training.recipe import Experiment, Range, Recipe, each
 
 BASE = Recipe(
-    experiment="cifar10",
-    data="cifar10",
-    model="resnet20",
-    formulation="softmax",
-    epochs=200,
-    batch_size=512,
-    optimiser="adam",
-    lr=0.01,
-    momentum=0.9,
-    eps=1e-7,  # TensorFlow's default, so the authors'; the search goes through it
-    schedule="steps",
-    warmup=1,
-    decay_at=(60, 120, 160),
-    decay_by=0.2,
-)
+    experiment="cifar10", data="cifar10", model="resnet20", formulation="softmax",
+    epochs=200, batch_size=512,
+    optimiser="adam", lr=0.01, momentum=0.9, eps=1e-7,  # eps: TensorFlow's, so the authors'
+    schedule="steps", warmup=1, decay_at=(60, 120, 160), decay_by=0.2,
+)  # fmt: skip
 
 EXPERIMENT = Experiment(
     name="cifar10",

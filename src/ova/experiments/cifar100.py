@@ -17,22 +17,11 @@ from ova.nn.formulations import PAPER
 from ova.training.recipe import Experiment, Range, Recipe, each
 
 BASE = Recipe(
-    experiment="cifar100",
-    data="cifar100",
-    model="wrn-28-10",
-    formulation="softmax",
-    epochs=200,
-    batch_size=512,
-    optimiser="sgd",
-    lr=0.4,
-    momentum=0.9,
-    weight_decay=4e-4,  # their penalty 2e-4 |w|^2 has the gradient 4e-4 w
-    schedule="steps",
-    warmup=1,
-    decay_at=(60, 120, 160),
-    decay_by=0.2,
-    shift="paper-17",
-)
+    experiment="cifar100", data="cifar100", model="wrn-28-10", formulation="softmax",
+    epochs=200, batch_size=512, shift="paper-17",
+    optimiser="sgd", lr=0.4, momentum=0.9, weight_decay=4e-4,  # their 2e-4 |w|^2 has the gradient 4e-4 w
+    schedule="steps", warmup=1, decay_at=(60, 120, 160), decay_by=0.2,
+)  # fmt: skip
 
 EXPERIMENT = Experiment(
     name="cifar100",

@@ -13,22 +13,11 @@ from ova.nn.formulations import PAPER
 from ova.training.recipe import Experiment, Range, Recipe, each
 
 BASE = Recipe(
-    experiment="cifar100-desk",
-    data="cifar100",
-    model="wrn-16-2",
-    formulation="softmax",
-    epochs=5,
-    batch_size=128,
-    optimiser="sgd",
-    lr=0.1,
-    momentum=0.9,
-    weight_decay=5e-4,
-    schedule="cosine",
-    warmup=1,
-    clip=5.0,  # a precaution for sums of a hundred binary losses; not tuned
-    shift="paper-17",
-    shift_examples=2000,
-)
+    experiment="cifar100-desk", data="cifar100", model="wrn-16-2", formulation="softmax",
+    epochs=5, batch_size=128, shift="paper-17", shift_examples=2000,
+    optimiser="sgd", lr=0.1, momentum=0.9, weight_decay=5e-4, clip=5.0,  # clip: a precaution, not tuned
+    schedule="cosine", warmup=1,
+)  # fmt: skip
 
 EXPERIMENT = Experiment(
     name="cifar100-desk",

@@ -13,18 +13,11 @@ from ova.nn.formulations import PAPER
 from ova.training.recipe import Experiment, Range, Recipe, each
 
 BASE = Recipe(
-    experiment="cifar10-desk",
-    data="cifar10",
-    model="resnet20",
-    formulation="softmax",
-    epochs=8,
-    batch_size=128,
-    optimiser="adam",
-    lr=3e-3,
-    schedule="cosine",
-    warmup=1,
-    shift_examples=2000,
-)
+    experiment="cifar10-desk", data="cifar10", model="resnet20", formulation="softmax",
+    epochs=8, batch_size=128, shift_examples=2000,
+    optimiser="adam", lr=3e-3,
+    schedule="cosine", warmup=1,
+)  # fmt: skip
 
 EXPERIMENT = Experiment(
     name="cifar10-desk",

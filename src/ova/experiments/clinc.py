@@ -13,16 +13,10 @@ from ova.nn.formulations import PAPER
 from ova.training.recipe import Experiment, Range, Recipe, each
 
 BASE = Recipe(
-    experiment="clinc",
-    data="clinc",
-    model="bert-mini",
-    formulation="softmax",
-    epochs=1000,
-    batch_size=256,
-    optimiser="adam",
-    lr=1e-4,
-    dropout=0.1,  # BERT's own
-)
+    experiment="clinc", data="clinc", model="bert-mini", formulation="softmax",
+    epochs=1000, batch_size=256, dropout=0.1,  # dropout: BERT's own
+    optimiser="adam", lr=1e-4,
+)  # fmt: skip
 
 EXPERIMENT = Experiment(
     name="clinc",

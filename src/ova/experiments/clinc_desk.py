@@ -16,20 +16,11 @@ from ova.nn.formulations import PAPER
 from ova.training.recipe import Experiment, Range, Recipe, each
 
 BASE = Recipe(
-    experiment="clinc-desk",
-    data="clinc-trimmed",
-    model="bert-mini-mean",
-    formulation="softmax",
-    epochs=8,
-    batch_size=64,
-    optimiser="adamw",
-    lr=1e-3,
-    weight_decay=0.01,
-    schedule="linear",
-    warmup=1.5,
-    clip=1.0,
-    dropout=0.1,
-)
+    experiment="clinc-desk", data="clinc-trimmed", model="bert-mini-mean", formulation="softmax",
+    epochs=8, batch_size=64, dropout=0.1,
+    optimiser="adamw", lr=1e-3, weight_decay=0.01, clip=1.0,
+    schedule="linear", warmup=1.5,
+)  # fmt: skip
 
 EXPERIMENT = Experiment(
     name="clinc-desk",

@@ -9,17 +9,11 @@ from ova.nn.formulations import PAPER
 from ova.training.recipe import Experiment, Recipe, each
 
 BASE = Recipe(
-    experiment="digits",
-    data="digits",
-    model="convnet-small",
-    formulation="softmax",
-    epochs=30,
-    batch_size=64,
-    optimiser="adam",
-    lr=1e-2,
-    schedule="cosine",
-    warmup=2,
-)
+    experiment="digits", data="digits", model="convnet-small", formulation="softmax",
+    epochs=30, batch_size=64,
+    optimiser="adam", lr=1e-2,
+    schedule="cosine", warmup=2,
+)  # fmt: skip
 
 EXPERIMENT = Experiment(
     name="digits",

@@ -14,22 +14,11 @@ from ova.nn.formulations import PAPER
 from ova.training.recipe import Experiment, Range, Recipe, each
 
 BASE = Recipe(
-    experiment="imagenet",
-    data="imagenet",
-    model="resnet50",
-    formulation="softmax",
-    epochs=90,
-    batch_size=4096,
-    optimiser="sgd",
-    lr=1.6,
-    momentum=0.9,
-    weight_decay=2e-4,  # their penalty 1e-4 |w|^2 has the gradient 2e-4 w
-    schedule="steps",
-    warmup=5,
-    decay_at=(30, 60, 80),
-    decay_by=0.1,
-    shift="standard-15",
-)
+    experiment="imagenet", data="imagenet", model="resnet50", formulation="softmax",
+    epochs=90, batch_size=4096, shift="standard-15",
+    optimiser="sgd", lr=1.6, momentum=0.9, weight_decay=2e-4,  # their 1e-4 |w|^2 has the gradient 2e-4 w
+    schedule="steps", warmup=5, decay_at=(30, 60, 80), decay_by=0.1,
+)  # fmt: skip
 
 EXPERIMENT = Experiment(
     name="imagenet",

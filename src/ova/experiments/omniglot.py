@@ -12,19 +12,11 @@ from ova.nn.formulations import PAPER
 from ova.training.recipe import Experiment, Recipe, each
 
 BASE = Recipe(
-    experiment="omniglot",
-    data="omniglot",
-    model="convnet-medium",
-    formulation="softmax",
-    epochs=15,
-    batch_size=128,
-    optimiser="adamw",
-    lr=3e-3,
-    weight_decay=0.01,
-    schedule="cosine",
-    warmup=1,
-    dropout=0.2,
-)
+    experiment="omniglot", data="omniglot", model="convnet-medium", formulation="softmax",
+    epochs=15, batch_size=128, dropout=0.2,
+    optimiser="adamw", lr=3e-3, weight_decay=0.01,
+    schedule="cosine", warmup=1,
+)  # fmt: skip
 
 EXPERIMENT = Experiment(
     name="omniglot",

@@ -10,18 +10,11 @@ from ova.nn.formulations import PAPER
 from ova.training.recipe import Experiment, Recipe, each
 
 BASE = Recipe(
-    experiment="toy",
-    data="toy",
-    model="mlp",
-    formulation="softmax",
-    epochs=127,
-    steps=10_000,
-    batch_size=128,
-    optimiser="sgd",
-    lr=0.01,
-    momentum=0.9,
+    experiment="toy", data="toy", model="mlp", formulation="softmax",
+    epochs=127, steps=10_000, batch_size=128,
+    optimiser="sgd", lr=0.01, momentum=0.9,
     schedule="cosine",
-)
+)  # fmt: skip
 
 EXPERIMENT = Experiment(
     name="toy",

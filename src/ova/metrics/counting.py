@@ -82,39 +82,6 @@ def twice_wins(inside: Any, outside: Any) -> int:
 
 
 @compiled
-def precision_sum(positive: Any, negative: Any, backwards: bool) -> float:
-    """Sum over distinct scores, best first, of the new positives times the precision with them."""
-    G = len(positive)
-    P, N = positive[G - 1], negative[G - 1]
-    total, lost, before = 0.0, 0.0, 0
-    for step in range(G):
-        if backwards:  # high scores first: what is accepted is what is not below
-            g = G - 2 - step
-            hits = P - positive[g] if g >= 0 else P
-            false = N - negative[g] if g >= 0 else N
-        else:
-            hits, false = positive[step], negative[step]
-        # Ten million terms: what each addition rounds away is carried to the next.
-        term = (hits - before) * (hits / (np.int64(hits) + false)) - lost
-        new = total + term
-        lost = (new - total) - term
-        total, before = new, hits
-    return total
-
-
-@compiled
-def false_positives(inside: Any, outside: Any, needed: int) -> int:
-    """How many outside pass the highest threshold that at least `needed` inside pass."""
-    G = len(inside)
-    P, N = inside[G - 1], outside[G - 1]
-    for step in range(G):
-        g = G - 2 - step
-        if g < 0 or P - inside[g] >= needed:
-            return int(N - (outside[g] if g >= 0 else 0))
-    return int(N)
-
-
-@compiled
 def smallest_error(inside: Any, outside: Any) -> float:
     """The smallest mean of the two error rates over all thresholds."""
     n, m = inside[-1], outside[-1]
@@ -125,18 +92,34 @@ def smallest_error(inside: Any, outside: Any) -> float:
 
 
 @compiled
+def precision_sum(positive: Any, negative: Any) -> float:
+    """Sum over distinct scores, best first, of the new positives times the precision with them.
+
+    `positive` and `negative` are how many of either are found down to each score.
+    """
+    total, lost, before = 0.0, 0.0, 0
+    for g in range(len(positive)):
+        hits = positive[g]
+        # Ten million terms: what each addition rounds away is carried to the next.
+        term = (hits - before) * (hits / (np.int64(hits) + negative[g])) - lost
+        new = total + term
+        lost = (new - total) - term
+        total, before = new, hits
+    return total
+
+
+@compiled
 def risk_sum(right: Any, wrong: Any) -> float:
-    """Sum over k = 1..N of the expected share of wrong ones among the k most confident."""
-    G = len(right)
-    R, W = right[G - 1], wrong[G - 1]
+    """Sum over k = 1..N of the expected share of wrong ones among the k most confident.
+
+    `right` and `wrong` are how many of either are answered down to each confidence.
+    """
     total, seen, errors = 0.0, 0, 0
-    for step in range(G):
-        g = G - 2 - step
-        now = W - wrong[g] if g >= 0 else W
-        size = R + now - seen - right[g] if g >= 0 else R + W - seen
-        share = (now - errors) / size
+    for g in range(len(right)):
+        size = right[g] + wrong[g] - seen
+        share = (wrong[g] - errors) / size
         for j in range(1, size + 1):
             total += (errors + share * j) / (seen + j)
         seen += size
-        errors = now
+        errors = wrong[g]
     return total

@@ -70,7 +70,8 @@ def evaluate(
             rows += detections(name, test, p, draws)
             curves += outside_curves(name, test, p)
         elif name.shifted:
-            _pool(pooled, name.severity, reliability(p))
+            curve, severity = reliability(p), name.severity
+            pooled[severity] = pooled[severity] + curve if severity in pooled else curve
         else:
             curves += inside_curves(name, p)
         del p  # before the next is made
@@ -191,10 +192,6 @@ def _made(sets: Sets, name: SetName) -> Predictions:
             f"{name}, row {row}: an OOD example has target -1, not {p.target[p.id == row][0]}"
         )
     return p
-
-
-def _pool(pooled: dict[int, Reliability], severity: int, curve: Reliability) -> None:
-    pooled[severity] = pooled[severity] + curve if severity in pooled else curve
 
 
 def _interval(interval: Interval | None, draws: Draws) -> Row:

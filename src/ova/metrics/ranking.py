@@ -76,7 +76,9 @@ def _sorted(a: Array, b: Array) -> list[Array]:
 
 
 def _not_below(at_or_below: Array) -> Array:
-    return np.asarray(at_or_below[-1] - np.append(at_or_below[-2::-1], 0).astype(np.int64))
+    passed = np.full(len(at_or_below), at_or_below[-1], np.int64)
+    passed[:-1] -= at_or_below[-2::-1]
+    return passed
 
 
 def _scores(values: ArrayLike, side: str) -> Array:
@@ -112,7 +114,7 @@ def aupr_inside(r: Ranking) -> float:
     """
     from ova.metrics.counting import precision_sum
 
-    return float(precision_sum(r.inside, r.outside, True) / r.n)
+    return float(precision_sum(*r.accepted()) / r.n)
 
 
 def aupr_outside(r: Ranking) -> float:
@@ -123,7 +125,7 @@ def aupr_outside(r: Ranking) -> float:
     """
     from ova.metrics.counting import precision_sum
 
-    return float(precision_sum(r.outside, r.inside, False) / r.m)
+    return float(precision_sum(r.outside, r.inside) / r.m)
 
 
 def fpr_at_tpr(r: Ranking, level: float = 0.95) -> float:
@@ -132,11 +134,10 @@ def fpr_at_tpr(r: Ranking, level: float = 0.95) -> float:
     >>> fpr_at_tpr(rank([0.9, 0.3], [0.5, 0.1]))
     0.5
     """
-    from ova.metrics.counting import false_positives
-
     # 0.95 is not a binary fraction: 0.95 * 20 must ask for 19, however it is rounded.
     needed = math.ceil(Fraction(level).limit_denominator(10**6) * r.n)
-    return float(false_positives(r.inside, r.outside, needed) / r.m)
+    refused = np.searchsorted(r.inside[:-1], r.n - needed, side="right")  # distinct scores
+    return float((r.m - (r.outside[refused - 1] if refused else 0)) / r.m)
 
 
 def detection_error(r: Ranking) -> float:

@@ -45,10 +45,7 @@ def bootstrap(statistic: Statistic, *samples: Predictions, draws: Draws = DRAWS)
     >>> bootstrap(Mean(lambda p: p.correct), said, draws=Draws(count=200))
     Interval(value=0.5, low=0.41, high=0.59025)
     """
-    value = statistic(*samples)
-    if value is None:
-        return None
-    return _interval(value, _redrawn(statistic, samples, draws), draws)
+    return bootstrap_all({"": statistic}, *samples, draws=draws)[""]
 
 
 def paired_difference(
@@ -67,8 +64,8 @@ def paired_difference(
     before, after = statistic(*first), statistic(*second)
     if before is None or after is None:
         return None
-    values = _redrawn(statistic, second, draws) - _redrawn(statistic, first, draws)
-    return _interval(after - before, values, draws)
+    one, other = (_redrawn({"": statistic}, samples, draws)[""] for samples in (first, second))
+    return _interval(after - before, other - one, draws)
 
 
 def bootstrap_all(
@@ -77,18 +74,11 @@ def bootstrap_all(
     """The intervals of several statistics of the same samples, each draw taken once for all."""
     values = {name: statistic(*samples) for name, statistic in statistics.items()}
     known = {name: statistics[name] for name, value in values.items() if value is not None}
-    means = {n: s for n, s in known.items() if isinstance(_plain(s), Mean)}
-    redrawn = {name: _redrawn(statistic, samples, draws) for name, statistic in means.items()}
-    redrawn |= _together({n: s for n, s in known.items() if n not in means}, samples, draws)
+    redrawn = _redrawn(known, samples, draws) if known else {}
     return {
         name: None if value is None else _interval(value, redrawn[name], draws)
         for name, value in values.items()
     }
-
-
-def _plain(statistic: Statistic) -> Statistic:
-    found: Statistic = getattr(statistic, "measure", statistic)  # what an entry of METRICS wraps
-    return found
 
 
 def _interval(value: float, values: Array, draws: Draws) -> Interval:
@@ -100,25 +90,25 @@ def _interval(value: float, values: Array, draws: Draws) -> Interval:
     return Interval(value, float(low), float(high))
 
 
-def _redrawn(statistic: Statistic, samples: Sequence[Predictions], draws: Draws) -> Array:
-    """The statistic of each draw; the rows drawn depend on the seed and the sizes only."""
-    if not all(len(sample) for sample in samples):
-        raise BadInput("there are no predictions to redraw")
-    plain = _plain(statistic)
-    if isinstance(plain, Mean):
-        each = np.asarray(plain.each(samples[0]), np.float64)
-        return np.concatenate([each[rows].mean(axis=1) for (rows,) in _rows(samples, draws)])
-    return _together({"": statistic}, samples, draws)[""]
-
-
-def _together(
+def _redrawn(
     statistics: Mapping[str, Statistic], samples: Sequence[Predictions], draws: Draws
 ) -> dict[str, Array]:
+    """The statistics of each draw; the rows drawn depend on the seed and the sizes only."""
+    if not all(len(sample) for sample in samples):
+        raise BadInput("there are no predictions to redraw")
+    # What an entry of METRICS wraps may be a mean, of which all draws are taken at once.
+    plain = {name: getattr(s, "measure", s) for name, s in statistics.items()}
+    means = {
+        n: np.asarray(s.each(samples[0]), float) for n, s in plain.items() if isinstance(s, Mean)
+    }
+    others = {name: s for name, s in statistics.items() if name not in means}
     found: dict[str, list[float]] = {name: [] for name in statistics}
-    for block in _rows(samples, draws) if statistics else ():
-        for i in range(len(block[0])):
-            drawn = [sample.take(rows[i]) for sample, rows in zip(samples, block, strict=True)]
-            for name, statistic in statistics.items():
+    for block in _rows(samples, draws):
+        for name, each in means.items():
+            found[name] += each[block[0]].mean(axis=1).tolist()
+        for rows in zip(*block, strict=True) if others else ():
+            drawn = [sample.take(mine) for sample, mine in zip(samples, rows, strict=True)]
+            for name, statistic in others.items():
                 value = statistic(*drawn)
                 found[name].append(np.nan if value is None else value)
     return {name: np.array(values) for name, values in found.items()}

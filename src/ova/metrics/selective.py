@@ -85,7 +85,7 @@ def aurc(r: Ranking) -> float:
     """
     from ova.metrics.counting import risk_sum
 
-    return float(risk_sum(r.inside, r.outside) / (r.n + r.m))
+    return float(risk_sum(*r.accepted()) / (r.n + r.m))
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from ova.errors import BadInput, pick
-from ova.predictions.columns import NONE, Array, Predictions, check_labels, whole
+from ova.predictions.columns import NONE, Predictions, check_labels, whole
 from ova.predictions.formats import FORMATS, NEEDED, Chunk
 from ova.predictions.merging import merge
 
@@ -56,10 +56,26 @@ def _collect(chunks: Iterator[Chunk | Predictions], how: Reading) -> Predictions
 
 
 def _part(chunk: Chunk | Predictions, how: Reading, first: int, keep: bool) -> Predictions:
-    if isinstance(chunk, Predictions):
-        return _checked(chunk, how, first)
-    if "probs" not in chunk and not {"confidence", "prediction"} <= chunk.keys():
-        raise BadInput(NEEDED)
+    """The rows of a chunk, ours (which somebody else may have written) or anybody's, all checked."""
+    p = chunk if isinstance(chunk, Predictions) else _predictions(chunk, how, first, keep)
+    numbers = np.arange(first, first + len(p))
+    good = (p.confidence >= 0) & (p.confidence <= 1)
+    if not good.all():
+        row = int(np.argmin(good))
+        rule = "is NaN" if np.isnan(p.confidence[row]) else "lies outside [0, 1]; is it a logit?"
+        raise BadInput(f"row {numbers[row]}: confidence {p.confidence[row]:.6g} {rule}")
+    check_labels(p.prediction, numbers, p.classes or 2**31, "prediction", 0)
+    if not how.outside:
+        check_labels(p.target, numbers, p.classes or 2**31, "target", 0)
+    elif not (p.target == NONE).all():
+        none = np.full(len(p), NONE, np.int32)
+        # These were about targets that do not count here.
+        return replace(p, target=none, log_p=None, log_answers=None, squared_error=None)
+    return p
+
+
+def _predictions(chunk: Chunk, how: Reading, first: int, keep: bool) -> Predictions:
+    """The columns of a chunk as they are; errors and absent ids count rows from `first`."""
     rows = len(chunk["probs"] if "probs" in chunk else chunk["confidence"])
     numbers = np.arange(first, first + rows)
     if how.outside:
@@ -73,51 +89,15 @@ def _part(chunk: Chunk | Predictions, how: Reading, first: int, keep: bool) -> P
             chunk["probs"], target, id=numbers, normalised=how.normalised, keep_probs=keep
         )
     else:
-        p = _three_columns(chunk, target, first)
-    if not how.outside:
-        check_labels(p.target, numbers, p.classes or 2**31, "target", 0)
-    return (
-        replace(p, id=whole(chunk["id"], "id", np.dtype(np.int64), first)) if "id" in chunk else p
-    )
-
-
-def _three_columns(chunk: Chunk, target: Array, first: int) -> Predictions:
-    numbers = np.arange(first, first + len(target))
-    prediction = whole(chunk["prediction"], "prediction", np.dtype(np.int32), first)
-    check_labels(prediction, numbers, 2**31, "prediction", 0)
-    confidence = chunk["confidence"]
-    if confidence.dtype not in (np.float32, np.float64):
-        confidence = confidence.astype(np.float64)
-    check_confidence(confidence, numbers)
-    return Predictions(
-        id=numbers,
-        target=target,
-        prediction=prediction,
-        confidence=confidence,
-        classes=None,
-        normalised=None,
-    )
-
-
-def check_confidence(confidence: Array, numbers: Array) -> None:
-    """Confidences lie in [0, 1]."""
-    good = (confidence >= 0) & (confidence <= 1)
-    if not good.all():
-        row = int(np.argmin(good))
-        rule = "is NaN" if np.isnan(confidence[row]) else "lies outside [0, 1]; is it a logit?"
-        raise BadInput(f"row {numbers[row]}: confidence {confidence[row]:.6g} {rule}")
-
-
-def _checked(p: Predictions, how: Reading, first: int) -> Predictions:
-    """Columns of ours, which somebody else may have written, with the target that the role asks."""
-    numbers = np.arange(first, first + len(p))
-    check_confidence(p.confidence, numbers)
-    check_labels(p.prediction, numbers, p.classes or 2**31, "prediction", 0)
-    if how.outside:
-        none = np.full(len(p), NONE, np.int32)
-        if (p.target == NONE).all():
-            return p
-        # These were about targets that do not count here.
-        return replace(p, target=none, log_p=None, log_answers=None, squared_error=None)
-    check_labels(p.target, numbers, p.classes or 2**31, "target", 0)
-    return p
+        c = chunk["confidence"]
+        p = Predictions(
+            id=numbers,
+            target=target,
+            prediction=whole(chunk["prediction"], "prediction", np.dtype(np.int32), first),
+            confidence=c if c.dtype in (np.float32, np.float64) else c.astype(np.float64),
+            classes=None,
+            normalised=None,
+        )
+    if "id" not in chunk:
+        return p
+    return replace(p, id=whole(chunk["id"], "id", np.dtype(np.int64), first))

@@ -33,10 +33,13 @@ def writer(path: Path) -> Iterator[Callable[[Predictions], None]]:
         def add(batch: Predictions) -> None:
             table = _table(batch)
             if not opened:
-                opened.append(_open(beside, table.schema))
+                # Floating columns hardly repeat: a dictionary of them costs time and saves nothing.
+                few = ["target", "prediction"]
+                opened.append(pq.ParquetWriter(beside, table.schema, use_dictionary=few))
             if not opened[0].schema.equals(table.schema, check_metadata=True):
                 raise BadInput("a batch differs from the first in its columns, types or classes")
-            opened[0].write_table(table, row_group_size=rows_at_once(batch.probs))
+            width = None if batch.probs is None else batch.probs.shape[1]
+            opened[0].write_table(table, row_group_size=rows_at_once(width))
 
         try:
             yield add
@@ -65,8 +68,8 @@ def read_chunks(path: Path, *, probs: bool = True) -> Iterator[Predictions]:
     """The rows of a file of ours in chunks that fit in memory whatever the number of classes."""
     with open_parquet(path) as file:
         facts = _facts(file, path)
-        rows = max(1, CELLS // facts["classes"]) if probs and facts["classes"] else ROWS
-        for batch in file.iter_batches(min(rows, ROWS), columns=_present(file, probs)):
+        rows = rows_at_once(facts["classes"] if probs else None)
+        for batch in file.iter_batches(rows, columns=_present(file, probs)):
             yield _predictions(pa.Table.from_batches([batch]), facts)
 
 
@@ -91,9 +94,9 @@ def open_parquet(path: Path) -> pq.ParquetFile:
         raise BadInput(f"{path} is not a whole Parquet file: {error}") from None
 
 
-def rows_at_once(probs: Array | None) -> int:
-    """Rows of a row group: about a million, fewer where a matrix comes along."""
-    return ROWS if probs is None else max(1, min(ROWS, CELLS // probs.shape[1]))
+def rows_at_once(width: int | None) -> int:
+    """Rows in memory at a time: about a million, fewer where a matrix of that width comes along."""
+    return max(1, min(ROWS, CELLS // (width or 1)))
 
 
 def to_matrix(column: Any, width: int | None) -> Array:
@@ -114,11 +117,6 @@ def _table(batch: Predictions) -> pa.Table:
         flat = pa.array(batch.probs.reshape(-1))
         arrays["probs"] = pa.FixedSizeListArray.from_arrays(flat, batch.probs.shape[1])
     return pa.table(arrays, metadata={KEY: json.dumps(facts).encode()})
-
-
-def _open(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
-    # Floating columns hardly repeat: a dictionary of them costs time and saves nothing.
-    return pq.ParquetWriter(path, schema, use_dictionary=["target", "prediction"])
 
 
 def _facts(file: pq.ParquetFile, path: Path) -> dict[str, Any]:

@@ -118,15 +118,6 @@ def _scan(numbers: Any, edge: Any) -> Any:
 
 
 @compiled
-def _inside(p: Any) -> bool:
-    """Whether all lie in [0, 1] after all: -0.0 does, though its bits say otherwise."""
-    good = True
-    for k in range(len(p)):
-        good &= 0 <= p[k] <= 1
-    return good
-
-
-@compiled
 def _first(bits: Any, peaks: Any, most: Any) -> int:
     """Where `most` stands first; `peaks` are the largest of each block."""
     j = 0
@@ -185,10 +176,9 @@ def _series(p: Any) -> float:
 def _log_others(p: Any, y: int, small: Any, log_none: float) -> float:
     """The sum of log(1 - p_j) over all classes but y."""
     if log_none > -math.inf:  # hence p_y < 1
-        own = np.float64(p[y])
-        if own < _SMALL:  # most often, and a logarithm costs as much as thirty classes
-            return log_none + own * (1 + own * (1 / 2 + own * (1 / 3 + own / 4)))
-        return log_none - math.log1p(-own)
+        if p[y] < _SMALL:  # most often, and a logarithm costs as much as thirty classes
+            return log_none - _series(p[y : y + 1])
+        return log_none - math.log1p(-np.float64(p[y]))
     if small:
         return _series(p[:y]) + _series(p[y + 1 :])
     return _log_product(p[:y]) + _log_product(p[y + 1 :])
@@ -229,11 +219,8 @@ def _entropy32(p: Any, bits: Any, found: tuple[Any, Any]) -> float:
 @compiled
 def _answers32(p: Any, bits: Any, found: tuple[Any, Any]) -> tuple[float, float, float, float]:
     """The sums of p, p^2, the entropy of each answer, and log(1 - p)."""
-    total, squares, large = 0.0, 0.0, found[0] > 0
-    for k in range(len(p)):
-        q = np.float64(p[k])
-        total += q
-        squares += q * q
+    total, squares, _ = _sums(p)
+    large = found[0] > 0
     third, fourth, fifth = _small_powers32(p, bits, large)
     entropy = float(_small_entropy32(p, bits, large)) + (total - squares / 2)
     entropy -= third * _NO_ENTROPY[0] + fourth * _NO_ENTROPY[1] + fifth * _NO_ENTROPY[2]
@@ -276,9 +263,9 @@ def reduce_probs(
             high, count, where = _scan(order[i, block], edge)
             peaks[j] = high
             if high > one:
-                if not _inside(q):
+                if not ((q >= 0) & (q <= 1)).all():
                     return i
-                # With a sign -0.0 is the smallest.
+                # It was -0.0, which lies in [0, 1]; with a sign it is the smallest.
                 peaks[j], count, where = _scan(its_bits, bits.dtype.type(edge))
             if single and not normalised:
                 part = _answers32(q, its_bits, (count, where))

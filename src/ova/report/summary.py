@@ -31,38 +31,22 @@ class Measure:
 
 MEASURES = (
     Measure(
-        "Accuracy",
-        "How often is it right?",
-        "%",
-        True,
-        "the accuracy of the test set",
+        "Accuracy", "How often is it right?", "%", True, "the accuracy of the test set",
         lambda runs: select.values(runs, "accuracy", "test"),
     ),
     Measure(
-        "ECE",
-        "Does its confidence mean what it says?",
-        "",
-        False,
-        "the ECE of the test set",
+        "ECE", "Does its confidence mean what it says?", "", False, "the ECE of the test set",
         lambda runs: select.values(runs, "ece", "test"),
     ),
     Measure(
-        "ECE, strongest shift",
-        "And when the inputs drift far?",
-        "",
-        False,
-        "the ECE of shifted sets",
+        "ECE, strongest shift", "And when the inputs drift far?", "", False, "the ECE of shifted sets",
         lambda runs: select.strongest(runs, "ece"),
     ),
     Measure(
-        "OOD AUROC",
-        "Does it notice what it has never seen?",
-        "",
-        True,
-        "the AUROC against an OOD set",
+        "OOD AUROC", "Does it notice what it has never seen?", "", True, "the AUROC against an OOD set",
         lambda runs: select.over_ood(runs, "auroc"),
     ),
-)
+)  # fmt: skip
 
 
 def cards(runs: Sequence[Run]) -> Markup:

@@ -29,12 +29,6 @@ NEEDED = (
     "expected `target` with either probabilities (a matrix `probs`, or columns p_0, p_1, ...) "
     "or `confidence` and `prediction`"
 )
-CELLS = 1 << 24  # of a matrix in memory at a time
-
-
-def rows_at_once(width: int) -> int:
-    """How many rows of a matrix are in memory at a time."""
-    return max(1, CELLS // max(1, width))
 
 
 def places_of(names: list[str], targets: bool) -> dict[str, str | list[str]]:

@@ -9,7 +9,8 @@ import numpy as np
 
 from ova.errors import BadInput
 from ova.predictions.columns import Array, Predictions
-from ova.predictions.formats.layout import Chunk, Places, chunk_of, places_of, rows_at_once, used
+from ova.predictions.formats.layout import Chunk, Places, chunk_of, places_of, used
+from ova.predictions.parquet import rows_at_once
 
 
 def chunks(path: Path, targets: bool) -> Iterator[Chunk | Predictions]:

@@ -4,15 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ova.predictions.columns import Predictions
-from ova.predictions.formats.layout import (
-    Chunk,
-    chunk_of,
-    columns_of,
-    places_of,
-    rows_at_once,
-    used,
-)
-from ova.predictions.parquet import ROWS, is_ours, open_parquet, read_chunks
+from ova.predictions.formats.layout import Chunk, chunk_of, columns_of, places_of, used
+from ova.predictions.parquet import is_ours, open_parquet, read_chunks, rows_at_once
 
 
 def chunks(path: Path, targets: bool) -> Iterator[Chunk | Predictions]:
@@ -25,5 +18,5 @@ def chunks(path: Path, targets: bool) -> Iterator[Chunk | Predictions]:
         places = places_of(names, targets)
         lists = "probs" in places and isinstance(places["probs"], str)
         width = 1000 if lists else len(names)  # of a list the width is not known before reading
-        for batch in file.iter_batches(min(ROWS, rows_at_once(width)), columns=used(places)):
+        for batch in file.iter_batches(rows_at_once(width), columns=used(places)):
             yield chunk_of(places, columns_of(batch, places))
