@@ -180,3 +180,13 @@ def test_the_runs_of_a_collection_can_be_run_again(tmp_path, monkeypatch):
     assert not end.value.code
     assert [run.id for run in report_runs.read([out])] == [r.id for r in recipes]
     assert all(complete(out / "digits" / r.id) for r in recipes)
+
+
+def test_runs_are_read_where_files_cannot_be_locked(experiment):
+    """Windows has no `fcntl`; a report needs none."""
+    code = (
+        "import sys; sys.modules['fcntl'] = None; from pathlib import Path; from ova.report.runs import "
+        f"read; print(len(read([Path({str(experiment)!r})])))"
+    )
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert int(told.stdout) == 4

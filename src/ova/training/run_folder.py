@@ -4,7 +4,6 @@ A collection keeps many runs of one experiment in three files of JSON lines, `ru
 `measurements.jsonl` and `curves.jsonl`, as committed results do; both are read as the same `Run`s.
 """
 
-import fcntl
 import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
@@ -234,6 +233,8 @@ def write_collection(folder: Path, runs: Iterable[Run]) -> None:
 @contextmanager
 def locked(folder: Path, wait: bool = False) -> Iterator[None]:
     """Hold the folder alone; a second run of the same recipe at the same time is refused, or waits."""
+    import fcntl  # here, so that a report can be read where there is none (Windows)
+
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / LOCK
     while True:
