@@ -12,7 +12,7 @@ from ova.data.task import InMemory
 from ova.experiments import EXPERIMENTS
 from ova.nn.formulations import FORMULATIONS
 from ova.training.engine import Machine
-from ova.training.loop import Run, Tally
+from ova.training.loop import Tally, Training
 
 BASE = replace(EXPERIMENTS["toy"].recipes[0], batch_size=8)
 
@@ -23,7 +23,7 @@ BASE = replace(EXPERIMENTS["toy"].recipes[0], batch_size=8)
 def test_the_gradient_is_that_of_the_weighted_losses(formulation, weight, piece, tmp_path):
     task, fabric = DATASETS["toy"](None), Fabric(accelerator="cpu", devices=1)
     recipe = replace(BASE, formulation=formulation, none_weight=weight)
-    run = Run(fabric, task, recipe, tmp_path, Machine(device_batch=piece))
+    run = Training(fabric, task, recipe, tmp_path, Machine(device_batch=piece))
     run.wrapped.train()
     assert isinstance(task.train, InMemory)
     x, y = task.train.x[:8], task.train.y[:8].clone()

@@ -75,7 +75,7 @@ def fit(
     weights: Path | None = None,
 ) -> Iterator[Progress]:
     """Train, or go on training, what the recipe says; ends with the weights in the folder, or there."""
-    run = Run(fabric, task, recipe, folder, machine)
+    run = Training(fabric, task, recipe, folder, machine)
     while (
         run.step < run.steps
         and run.epoch < recipe.epochs
@@ -96,7 +96,7 @@ def stops_early(log: Sequence[dict[str, Any]], patience: int) -> bool:
     return bool(patience and losses) and len(losses) - 1 - losses.index(min(losses)) >= patience
 
 
-class Run:
+class Training:
     """A training under way: the network, its optimiser and how far they are.
 
     It begins anew, or where the last checkpoint in the folder left off.
