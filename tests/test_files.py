@@ -1,16 +1,23 @@
 """A file is whole or absent, whatever happens while it is written; cores are counted everywhere."""
 
+import errno
 import math
 import os
+import signal
+import sys
+import zlib
 from pathlib import Path
 
 import pytest
 
 from ova import files
+from ova.errors import BadInput
 from ova.files import (
     container_limit,
     cores,
+    read_json,
     read_lines,
+    reading,
     sha256,
     write_beside,
     write_json,
@@ -18,6 +25,7 @@ from ova.files import (
     write_text,
 )
 from ova.metrics.ranking import auroc, rank
+from ova.training.run_folder import locked
 
 
 def test_a_failure_leaves_the_old_file_and_no_litter(tmp_path):
@@ -35,6 +43,57 @@ def test_a_failure_leaves_the_old_file_and_no_litter(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["a.txt"]
 
 
+def killed_while_writing(path):
+    """Leave what a process leaves that is killed in the middle of a write."""
+    child = os.fork()
+    if not child:
+        with write_beside(path) as beside:
+            beside.write_text("half")
+            os.kill(os.getpid(), signal.SIGKILL)
+    assert os.waitpid(child, 0)[1] == signal.SIGKILL
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a" * 250, "a[b]*.txt", "\u2028"])
+def test_what_a_killed_writer_left_is_gone_after_the_next(name, tmp_path):
+    path = tmp_path / name
+    killed_while_writing(path)
+    assert len(list(tmp_path.iterdir())) == 1
+    write_text(path, "whole")
+    assert path.read_text() == "whole"
+    assert [p.name for p in tmp_path.iterdir()] == [name]
+
+
+def test_two_writers_at_once_do_not_meet(tmp_path):
+    path = tmp_path / "a.txt"
+    with write_beside(path) as one:
+        one.write_text("one")
+        with write_beside(path) as two:
+            assert one != two
+            two.write_text("two")
+        assert path.read_text() == "two"
+    assert path.read_text() == "one"
+    assert [p.name for p in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_where_files_cannot_be_locked_writing_works_and_leaves_nothing(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+    write_text(tmp_path / "a.txt", "whole")
+    with locked(tmp_path):
+        assert [p.name for p in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_names_that_are_no_utf8_come_back_from_json(tmp_path):
+    write_json(tmp_path / "a.json", {"file": os.fsdecode(b"caf\xe9"), "line": "\u2028\x85"})
+    assert read_json(tmp_path / "a.json") == {"file": "caf\udce9", "line": "\u2028\x85"}
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_an_error_of_the_system_names_the_file_and_not_its_neighbour(named, tmp_path):
+    path = tmp_path / "a.txt"
+    with pytest.raises(OSError, match=r"left on device: .*/a\.txt'$"), write_beside(path) as beside:
+        raise OSError(errno.ENOSPC, "no space left on device", *[str(beside)] * named)
+
+
 def test_nan_is_not_json(tmp_path):
     with pytest.raises(ValueError, match="JSON"):
         write_json(tmp_path / "a.json", {"value": float("nan")})
@@ -45,6 +104,44 @@ def test_lines_come_back(tmp_path):
     rows = [{"a": 1.5}, {"a": None, "b": "é\u2028"}]
     write_lines(tmp_path / "deep" / "a.jsonl", rows)
     assert read_lines(tmp_path / "deep" / "a.jsonl") == rows
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "NaN",
+        "[-Infinity]",
+        '{"value": 1e999}',
+        "9" * 5000,
+        "1" + "0" * 400,
+        "[" * 100_000,
+        '"a',
+        "",
+        b"\xff\xfe",
+    ],
+    ids=["nan", "infinity", "overflow", "digits", "large", "deep", "cut", "empty", "bytes"],
+)
+def test_what_is_not_json_is_named(tmp_path: Path, text: str | bytes) -> None:
+    (tmp_path / "a.json").write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(BadInput, match=r"a\.json is damaged"):
+        read_json(tmp_path / "a.json")
+
+
+@pytest.mark.parametrize(
+    "error", [zlib.error("bad"), KeyError("x"), RecursionError(), MemoryError(), Exception()]
+)
+def test_whatever_a_reader_raises_names_the_file(error: Exception) -> None:
+    with (
+        pytest.raises(BadInput, match=r"a\.zip: damaged, or not an archive"),
+        reading("a.zip", "an archive"),
+    ):
+        raise error
+
+
+def test_a_reader_may_be_interrupted_and_may_lack_a_module() -> None:
+    for error in (KeyboardInterrupt, ModuleNotFoundError, SystemExit):
+        with pytest.raises(error), reading("a.zip", "an archive"):
+            raise error
 
 
 def test_sha256_of_nothing(tmp_path):

@@ -1,5 +1,6 @@
 """The error that is the user's to mend: input, a name that is not there, an extra that is not installed."""
 
+import errno
 from collections.abc import Mapping
 from difflib import get_close_matches
 from importlib.util import find_spec
@@ -43,7 +44,6 @@ EXTRAS: dict[str, dict[str, str]] = {
         "huggingface_hub": "huggingface-hub",
         "lightning_fabric": "Lightning Fabric",
         "optuna": "Optuna",
-        "safetensors": "safetensors",
         "sqlalchemy": "SQLAlchemy",
         "tokenizers": "tokenizers",
         "transformers": "transformers",
@@ -63,6 +63,39 @@ def without(error: ModuleNotFoundError) -> Exception:
     for extra, modules in EXTRAS.items():
         if module in modules:
             return BadInput(f"this needs {modules[module]}: pip install 'ova[{extra}]'")
+    return error
+
+
+# What to say after the system's own words.
+ADVICE = {
+    errno.ENOSPC: "make room, then the same command goes on",
+    errno.EDQUOT: "make room, then the same command goes on",
+    errno.EACCES: "name a place where you may read and write",
+    errno.EPERM: "name a place where you may read and write",
+    errno.EROFS: "name a place that can be written to",
+    errno.ENOTDIR: "a part of that path is a file, not a folder",
+    errno.EISDIR: "name a file, not a folder",
+    errno.ENAMETOOLONG: "give it a shorter name",
+}
+NO_MEMORY = ("allocate memory", "out of memory")  # what PyTorch says in a RuntimeError
+
+
+def mendable(error: Exception) -> Exception:
+    """What to raise for an error of the machine: a sentence if it is the user's to mend, or itself.
+
+    >>> mendable(PermissionError(13, "Permission denied", "runs/toy"))
+    BadInput('runs/toy: Permission denied; name a place where you may read and write')
+    """
+    if isinstance(error, ModuleNotFoundError):
+        return without(error)
+    if isinstance(error, OSError):
+        where = f"{error.filename}: " if error.filename else ""
+        advice = ADVICE.get(error.errno or 0)
+        return BadInput(f"{where}{error.strerror or error}" + (f"; {advice}" if advice else ""))
+    if isinstance(error, UnicodeEncodeError):  # Arrow cannot open such a file
+        return BadInput(f"{error.object!r} is not UTF-8; rename it")
+    if isinstance(error, MemoryError) or any(words in str(error) for words in NO_MEMORY):
+        return BadInput(f"there is not enough memory for this: {error or 'Python has none left'}")
     return error
 
 

@@ -1,18 +1,22 @@
-"""The machine: atomic writes, JSON that names its file when damaged, and how many cores there are."""
+"""The machine: atomic writes, files that are named when they are damaged, and how many cores there are."""
 
 import hashlib
 import json
 import math
 import os
+import threading
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
+from os.path import samestat
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from ova.errors import BadInput
 
 Row = dict[str, Any]
+LONGEST_NAME = 200  # bytes; file systems take 255
+LONGEST = 300  # letters of somebody else's error that are worth repeating
 
 
 @contextmanager
@@ -20,24 +24,97 @@ def write_beside(path: Path, durable: bool = True) -> Iterator[Path]:
     """A temporary neighbour of `path` to write to; it takes the place of `path` only on success.
 
     `durable` waits for the disk, so that even a power failure leaves the old file or the new one.
+    An error of the system names `path`, not the neighbour.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    with reserved(path) as part:
+        try:
+            yield part
+            if durable:
+                with part.open("rb+") as file:
+                    os.fsync(file.fileno())  # a rename must not reach the disk before the bytes do
+            part.replace(path)
+        except OSError as error:
+            if error.errno and error.filename in (None, str(part)):
+                raise OSError(error.errno, error.strerror, str(path)) from error
+            raise
+        finally:
+            part.unlink(missing_ok=True)
+
+
+@contextmanager
+def reserved(path: Path) -> Iterator[Path]:
+    """A file beside `path` that is ours alone: one that a killed writer left, or a new one.
+
+    Its name is always the same, so that nothing is left over when killed work is done again. Where
+    another writer has it, or files cannot be locked, the name has the number of this process.
+    """
+    with held(beside(path)) as ours:
+        if ours:
+            os.truncate(beside(path), 0)
+            yield beside(path)
+        else:
+            yield beside(path, f".of-{os.getpid()}-{threading.get_ident()}")
+
+
+def beside(path: Path, mark: str = "") -> Path:
+    """The neighbour that a file is written to.
+
+    >>> beside(Path("runs/recipe.json")).name
+    '.recipe.json.part'
+    """
+    name = path.name
+    if len(os.fsencode(name)) > LONGEST_NAME:  # it leaves no room for more
+        name = hashlib.sha256(os.fsencode(name)).hexdigest()
+    return path.with_name(f".{name}{mark}.part")
+
+
+@contextmanager
+def held(path: Path, wait: bool = False) -> Iterator[bool | None]:
+    """Hold a file alone, which is made if need be: True; False if somebody else does.
+
+    None where files cannot be locked (Windows, some network drives); then there is no file. A lock
+    ends with its process, however that ends.
+    """
+    while True:
+        with path.open("ab") as file:
+            ours = lock(file, wait)
+            # Who had it before may have removed or renamed the file that is now locked.
+            if ours and not (path.exists() and samestat(os.fstat(file.fileno()), path.stat())):
+                continue
+            if ours is not None:
+                yield ours
+                return
+        break
+    with suppress(OSError):  # another process may be looking at it just now
+        path.unlink()
+    yield None
+
+
+def lock(file: BinaryIO, wait: bool) -> bool | None:
+    """Whether the open file could be locked for this process alone; None if no file can be."""
     try:
-        yield beside
-        if durable:
-            with beside.open("rb+") as file:
-                os.fsync(file.fileno())  # a rename must not reach the disk before the bytes do
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
+        import fcntl
+    except ImportError:
+        return None
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except BlockingIOError:
+        return False
+    except OSError:
+        return None
+    return True
 
 
 def write_text(path: Path, text: str, durable: bool = True) -> None:
-    """Write text atomically."""
-    with write_beside(path, durable) as beside:
-        beside.write_text(text, encoding="utf-8")
+    r"""Write text atomically.
+
+    Bytes of file names that are no UTF-8 are lone surrogates in Python. They become escapes like
+    \udce9, which in JSON say exactly that.
+    """
+    with write_beside(path, durable) as part:
+        part.write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
 def write_json(path: Path, value: Any, indent: int | None = 2) -> None:
@@ -49,6 +126,47 @@ def write_lines(path: Path, rows: Iterable[Any], durable: bool = True) -> None:
     """Write one JSON value per line, atomically."""
     lines = (json.dumps(row, allow_nan=False, ensure_ascii=False) + "\n" for row in rows)
     write_text(path, "".join(lines), durable)
+
+
+@contextmanager
+def naming(path: Path | str) -> Iterator[None]:
+    """Put the file's name before a complaint that does not say it."""
+    try:
+        yield
+    except BadInput as error:
+        said = str(error)
+        raise (error if str(path) in said else BadInput(f"{path}: {said}")) from None
+
+
+@contextmanager
+def reading(path: Path | str, what: str) -> Iterator[None]:
+    """Whatever a reader raises about a damaged or hostile file, as a sentence with the file's name.
+
+    Around calls of libraries that decode somebody's bytes: these raise nearly anything (zlib.error,
+    struct.error, KeyError, RecursionError, MemoryError, panics of Rust, which are no Exceptions).
+    """
+    try:
+        with naming(path):
+            yield
+    except (BadInput, ModuleNotFoundError, KeyboardInterrupt, SystemExit, GeneratorExit):
+        raise
+    except BaseException as error:
+        named = isinstance(error, OSError) and error.filename
+        if named or isinstance(error, UnicodeEncodeError):  # the machine's, not the content's
+            raise
+        raise BadInput(f"{path}: damaged, or not {what} ({said_by(error)})") from error
+
+
+def said_by(error: BaseException) -> str:
+    """What an error says, in one short line.
+
+    >>> said_by(KeyError("target"))
+    "KeyError: 'target'"
+    """
+    text = " ".join(str(error).split())
+    kind = "" if isinstance(error, OSError | ValueError) and text else type(error).__name__
+    told = f"{kind}: {text}" if kind and text else kind or text
+    return told if len(told) <= LONGEST else f"{told[:LONGEST]} ..."
 
 
 def read_json(path: Path) -> Any:
@@ -77,18 +195,46 @@ def read_text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise BadInput(f"{path} is damaged: {error}") from None
+        raise BadInput(f"{path} is damaged: {said_by(error)}") from None
+
+
+def not_utf8(text: str) -> bool:
+    r"""Whether some bytes of the text could not be decoded.
+
+    >>> not_utf8("caf\udce9")
+    True
+    """
+    return not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text)
 
 
 def parsed(text: str, where: str) -> Any:
-    """The JSON value of a text; one that is none is named and left as it is."""
+    """The JSON value of a text; one that is none is named and left as it is.
+
+    Stricter than Python, which takes NaN and numbers without an end; these would fail only where
+    they are written again.
+    """
     try:
-        return json.loads(text)
+        return _JSON.decode(text)
     except (ValueError, RecursionError) as error:
         raise BadInput(
-            f"{where} is damaged, it is not JSON ({error}); it was left untouched. "
+            f"{where} is damaged, it is not JSON ({said_by(error)}); it was left untouched. "
             "Move it away to compute it again."
         ) from None
+
+
+def _finite(text: str) -> float:
+    if math.isfinite(number := float(text)):
+        return number
+    raise ValueError(f"{text} is no number")
+
+
+def _whole(text: str) -> int:
+    if len(text) <= 20:  # all of 64 bits
+        return int(text)
+    raise ValueError(f"a whole number of {len(text)} digits")
+
+
+_JSON = json.JSONDecoder(parse_float=_finite, parse_int=_whole, parse_constant=_finite)
 
 
 def checked(value: Any, needed: Sequence[str], where: str) -> Row:

@@ -170,9 +170,20 @@ def test_a_damaged_file_is_made_again_and_leftovers_are_removed(tmp_path):
     run("small", "--out", tmp_path, "--types", "contrast")
     before = digests(tmp_path)
     (tmp_path / "contrast.npy").write_bytes(b"cut short")
-    (tmp_path / ".contrast.npy.123.part").write_bytes(b"of a killed run")
+    (tmp_path / ".contrast.npy.part").write_bytes(b"of a killed run" * 10_000)
     run("small", "--out", tmp_path, "--types", "contrast")
     assert digests(tmp_path) == before
+
+
+def test_images_whose_names_differ_in_their_ending_alone_are_all_there(folder, tmp_path):
+    names = ["0.png", "0.bmp", "0.bmp.ppm", "0.bmp.png", "0.PNG.webp", "1.png", "2.png"]
+    for name in set(names) - {"0.png", "1.png", "2.png"}:
+        Image.fromarray(IMAGES[len(name) % 7]).save(folder / "cat" / name)
+    run(folder, "--out", tmp_path / "c", "--types", "contrast", "--severities", 1)
+    made = [name for name in digests(tmp_path / "c") if name.endswith(".png")]
+    assert len(made) == len(names)
+    listed = (tmp_path / "c/contrast/1/SHA256SUMS").read_text().splitlines()
+    assert len({line.split("  ")[1].lower() for line in listed}) == len(names)
 
 
 def test_types_can_be_added_but_other_settings_need_another_folder(tmp_path):

@@ -180,10 +180,10 @@ def test_the_list_names_what_is_damaged_or_missing(
     monkeypatch.setenv("OVA_CACHE", str(tmp_path / "cache"))
     (tmp_path / "data_full.json").write_text("{")
     rows = {str(row["name"]): str(row["state"]) for row in listed("--data-dir", str(tmp_path))}
-    assert "data_full.json: truncated" in rows["CLINC150"]
+    assert "data_full.json is damaged" in rows["CLINC150"]
     assert rows["CIFAR-10 train"] == rows["SVHN test"] == "missing"
     from ova.cli.app import app
 
     shown = CliRunner().invoke(app, ["data", "--data-dir", str(tmp_path)]).output
     assert "missing" in shown
-    assert "truncated" in shown
+    assert "damaged" in shown

@@ -2,7 +2,9 @@
 
 import io
 import pickle
+import struct
 import tarfile
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +16,8 @@ from PIL import Image
 from scipy.io import savemat
 
 from ova.data import cifar, svhn
+from ova.data.decoding import decode
+from ova.data.hub import Hub, hub_dataset
 from ova.data.images import Expected, Images, check, decode_all, hold_out, load_images
 from ova.data.names import CIFAR10
 from ova.data.pickles import read_pickle
@@ -177,6 +181,49 @@ def test_an_array_of_objects_is_refused() -> None:
         read_pickle("p", pickle.dumps(np.array([{}], dtype=object)))
 
 
+def laughs(depth: int) -> bytes:
+    """A pickle of lists that hold one list twice, which holds one twice, ...: 2^depth cells."""
+    value: list[object] = []
+    for _ in range(depth):
+        value = [value, value]
+    return pickle.dumps({"data": value, "labels": []})
+
+
+def test_a_small_pickle_does_not_grow_without_end() -> None:
+    assert len(laughs(40)) < 500
+    with pytest.raises(BadInput, match="nested deeper than data is"):
+        read_pickle("p", laughs(40))
+    rows: list[object] = [[1, 2]]
+    for _ in range(40):
+        rows.append([rows[-1], rows[-1]])
+    with pytest.raises(BadInput, match="nested deeper than data is"):
+        read_pickle("p", pickle.dumps({str(k): row for k, row in enumerate(rows)}))
+
+
+def test_a_list_that_is_shared_is_read_once() -> None:
+    row = ["x"] * 20_000
+    held = read_pickle("p", pickle.dumps({str(k): row for k in range(20_000)}))
+    assert held["0"] is held["19999"]
+
+
+def test_a_number_in_a_pickle_is_no_amount_of_memory() -> None:
+    # LONG_BINPUT: to keep an empty list in place 2^27 of the memo, which C makes that long.
+    assert limited(read_pickle, "huge", b"\x80\x02]r\x00\x00\x00\x08.") == []
+
+
+def limited(work: Callable[..., object], *args: object) -> object:
+    """The same in a process that may have 1 GB more than it has now."""
+    import resource
+
+    size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (size + (1 << 30), before[1]))
+    try:
+        return work(*args)
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
+
+
 def found(images: Images) -> Found[Images]:
     return Found("CIFAR-10 test", {"some/file": "0" * 64}, lambda: images)
 
@@ -262,6 +309,23 @@ def test_unreadable_images_are_counted_and_named() -> None:
         decode_all("file", good)
 
 
+def bomb(side: int) -> bytes:
+    """A PNG that says it is large; what it unpacks to would be as large."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        crc = zlib.crc32(kind + data)
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", crc)
+
+    header = chunk(b"IHDR", struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0))
+    return b"\x89PNG\r\n\x1a\n" + header + chunk(b"IDAT", zlib.compress(b"")) + chunk(b"IEND", b"")
+
+
+@pytest.mark.parametrize("side", [13_000, 20_000, 1_000_000])
+def test_an_image_too_large_is_refused_before_it_is_unpacked(side: int) -> None:
+    with pytest.raises(BadInput, match=r"an image of (13000 x 13000|too many) pixels"):
+        decode(bomb(side))
+
+
 def test_missing_column_is_named(tmp_path: Path) -> None:
     file = tmp_path / "plain_text" / "test-00000-of-00001.parquet"
     file.parent.mkdir()
@@ -307,6 +371,17 @@ def test_hold_out_is_balanced_fixed_and_disjoint() -> None:
     assert np.bincount(y[held]).tolist() == [5] * 10
     np.testing.assert_array_equal(held, hold_out(y, 50)[1])
     assert held.tolist() != hold_out(y, 50, seed=1)[1].tolist()
+
+
+def test_a_folder_of_the_same_name_is_not_the_hub_s(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "clinc/clinc_oos").mkdir(parents=True)
+    (tmp_path / "clinc/clinc_oos/train.csv").write_text("text,intent\nhello,0\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(ConnectionError, match="would be taken for it"):
+        hub_dataset(Hub("clinc/clinc_oos", None, "train"))
 
 
 def test_hub_data_takes_the_same_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -31,6 +31,8 @@ def test_counts_and_balance_are_the_published_ones(full: Task) -> None:
     test, outside = full.evaluations["test"](), full.evaluations["ood/oos"]()
     assert test.y.bincount().tolist() == [30] * 150
     assert (len(outside), outside.y.unique().tolist()) == (1_000, [-1])
+    choose = full.evaluations["validation/oos"]()
+    assert (len(choose), choose.y.unique().tolist()) == (100, [-1])
     assert set(full.sources) == {"clinc150/data_full.json", "bert-vocab/vocab.txt"}
 
 

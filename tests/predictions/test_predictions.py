@@ -320,7 +320,7 @@ def test_a_failed_rewrite_leaves_the_old_file(tmp_path):
 def test_a_broken_file_is_named(tmp_path: Path, content):
     path = tmp_path / "test.parquet"
     path.write_bytes(content)
-    with pytest.raises(BadInput, match=r"test\.parquet is not a whole Parquet file"):
+    with pytest.raises(BadInput, match=r"test\.parquet: damaged, or not a whole Parquet file"):
         read(path)
     with pytest.raises(BadInput, match="there is no file"):
         read(tmp_path / "absent.parquet")

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from ova.data import shift, svhn
-from ova.data.augmentation import normalise, pad_crop_flip
+from ova.data.augmentation import CropFlip, normalise
 from ova.data.hub import Hub
 from ova.data.images import (
     Expected,
@@ -177,7 +177,7 @@ def load(cifar: Cifar, other: Cifar, data_dir: Path | None) -> Task:
         validation=in_memory(Images(images.x[held], images.y[held])),
         evaluations=evaluations,
         prepare=normalise(MEAN, STD),
-        augment=pad_crop_flip,
+        augment=CropFlip(),
         sources={**merged(train, test, near, far), **shift_sources},
     )
 

@@ -36,7 +36,8 @@ def original_textures(folder: Path) -> Textures:
 
 def read_texture(path: Path) -> NDArray[np.uint8]:
     """One original as RGB."""
-    picture = decode(path.read_bytes())
-    if picture is None:
-        raise BadInput(f"cannot read the frost texture {path}; restore it or remove its folder")
-    return np.ascontiguousarray(picture)
+    try:
+        return np.ascontiguousarray(decode(path.read_bytes()))
+    except BadInput as error:
+        problem = f"the frost texture {path} is {error}; restore it or remove its folder"
+        raise BadInput(problem) from None

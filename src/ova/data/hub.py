@@ -55,6 +55,10 @@ def hub_dataset(hub: Hub) -> Any:
     """The split as a `datasets.Dataset`, images undecoded; ConnectionError when it is nowhere."""
     import datasets
 
+    if Path(hub.path).exists():
+        raise ConnectionError(
+            f"the folder {Path(hub.path).resolve()} would be taken for it; start somewhere else"
+        )
     there = reachable(datasets.config.HF_ENDPOINT)
     try:
         with offline(datasets.config, not there):

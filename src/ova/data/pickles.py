@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ova.errors import BadInput
+from ova.files import reading
+
+DEEPEST = 2  # containers within containers: a dict of lists
 
 
 class _Dtype:
@@ -70,8 +72,11 @@ _ALLOWED: Mapping[tuple[str, str], Callable[..., Any]] = {
 }
 
 
-class _Restricted(pickle.Unpickler):
-    """Knows the few names that an array needs, each replaced by a stand-in of ours."""
+class _Restricted(pickle._Unpickler):
+    """Knows the few names that an array needs, each replaced by a stand-in of ours.
+
+    The unpickler in Python, because the one in C makes a list as long as any number in the file.
+    """
 
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) not in _ALLOWED:
@@ -79,15 +84,27 @@ class _Restricted(pickle.Unpickler):
         return _ALLOWED[module, name]
 
 
-def _plain(value: Any) -> Any:
-    """The same value with strings for bytes keys and arrays for their stand-ins."""
+def _plain(value: Any, seen: dict[tuple[int, int], Any], depth: int = 0) -> Any:
+    """The same value with strings for bytes keys and arrays for their stand-ins.
+
+    What is shared stays shared in `seen`: a few bytes can hold one list very many times.
+    """
     if isinstance(value, _Array):
         return value.value
-    if isinstance(value, dict):
-        return {_plain(k): _plain(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return type(value)(map(_plain, value))
-    return value.decode("latin1") if isinstance(value, bytes) else value
+    if not isinstance(value, dict | list | tuple):
+        return value.decode("latin1") if isinstance(value, bytes) else value
+    if depth == DEEPEST:
+        raise pickle.UnpicklingError("it is nested deeper than data is")
+    place = id(value), depth
+    if place not in seen:
+        if isinstance(value, dict):
+            made: Any = {
+                _plain(k, seen, DEEPEST): _plain(v, seen, depth + 1) for k, v in value.items()
+            }
+        else:
+            made = type(value)(_plain(v, seen, depth + 1) for v in value)
+        seen[place] = made
+    return seen[place]
 
 
 def read_pickle(name: str, data: bytes) -> Any:
@@ -97,8 +114,6 @@ def read_pickle(name: str, data: bytes) -> Any:
     {'labels': [3, 8], 'data': array([[0, 0],
            [0, 0]], dtype=uint8)}
     """
-    try:
+    with reading(name, "a pickle of plain arrays and lists"):
         # Python 2 wrote the official files; their strings are bytes.
-        return _plain(_Restricted(io.BytesIO(data), encoding="bytes").load())
-    except Exception as error:  # a damaged pickle can raise nearly anything
-        raise BadInput(f"{name}: not a pickle of plain arrays and lists ({error})") from error
+        return _plain(_Restricted(io.BytesIO(data), encoding="bytes").load(), {})

@@ -12,7 +12,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from ova.data.hub import Hub, hub_table
 from ova.errors import BadInput
-from ova.files import sha256
+from ova.files import reading, sha256
 
 T = TypeVar("T")
 MANY = 100  # files, above which a manifest names their folder
@@ -95,7 +95,8 @@ def in_folder(origin: Origin[T], layout: Layout[T], place: Path, folder: str) ->
     paths = [path for match in matches for path in match]
 
     def read() -> T:
-        return layout.read([Blob(str(path), path.read_bytes()) for path in paths])
+        with reading(place / folder, origin.name):
+            return layout.read([Blob(str(path), path.read_bytes()) for path in paths])
 
     return Found(origin.name, digests(paths, place), read)
 
@@ -107,7 +108,7 @@ def digests(paths: Sequence[Path], place: Path) -> dict[str, str]:
         return each
     lines = "".join(f"{digest}  {name}\n" for name, digest in each.items())
     folder = os.path.commonpath(list(each))
-    return {f"{folder} ({len(each)} files)": hashlib.sha256(lines.encode()).hexdigest()}
+    return {f"{folder} ({len(each)} files)": hashlib.sha256(os.fsencode(lines)).hexdigest()}
 
 
 def in_archive(origin: Origin[T], layout: Layout[T], place: Path, folder: str) -> Found[T] | None:
@@ -117,11 +118,12 @@ def in_archive(origin: Origin[T], layout: Layout[T], place: Path, folder: str) -
         return None
 
     def read() -> T:
-        blobs = list(members(path, layout.files))
-        for wanted in layout.files:
-            if not any(fnmatch(blob.name.split("!")[-1], wanted) for blob in blobs):
-                raise BadInput(f"{path}: there is no {wanted} in this archive")
-        return layout.read(blobs)
+        with reading(path, f"an archive of {origin.name}"):
+            blobs = list(members(path, layout.files))
+            for wanted in layout.files:
+                if not any(fnmatch(blob.name.split("!")[-1], wanted) for blob in blobs):
+                    raise BadInput(f"{path}: there is no {wanted} in this archive")
+            return layout.read(blobs)
 
     return Found(origin.name, {path.relative_to(place).as_posix(): sha256(path)}, read)
 
@@ -129,10 +131,7 @@ def in_archive(origin: Origin[T], layout: Layout[T], place: Path, folder: str) -
 def members(path: Path, wanted: Sequence[str]) -> Iterator[Blob]:
     """The wanted files of an archive, in the wanted order; nothing is ever written to disk."""
     opened = zip_members if zipfile.is_zipfile(path) else tar_members
-    try:
-        held = dict(opened(path, wanted))
-    except (tarfile.TarError, zipfile.BadZipFile, EOFError, OSError) as error:
-        raise BadInput(f"{path}: the archive is truncated or damaged ({error})") from error
+    held = dict(opened(path, wanted))
     for pattern in wanted:
         yield from (Blob(f"{path}!{n}", held[n]) for n in sorted(held) if fnmatch(n, pattern))
 

@@ -9,6 +9,7 @@ from ova.data.hub import Hub
 from ova.data.images import Expected, Images, read_parquet, read_table
 from ova.data.sources import Blob, Layout, Origin
 from ova.errors import BadInput
+from ova.files import reading
 
 # No digest: the copies in use (official, re-encoded, re-cropped) differ in single values.
 EXPECTED = {"train": Expected(73_257, 10), "test": Expected(26_032, 10)}
@@ -24,15 +25,13 @@ def read_mat(blobs: Sequence[Blob]) -> Images:
     from scipy.io import loadmat
 
     (blob,) = blobs
-    try:
+    with reading(blob.name, "a MATLAB file with X and y"):
         mat = loadmat(io.BytesIO(blob.data), variable_names=("X", "y"))
-        x, y = np.asarray(mat["X"]), np.asarray(mat["y"])
-    except Exception as error:  # a damaged file can raise nearly anything
-        raise BadInput(f"{blob.name}: not a MATLAB file with X and y ({error})") from error
+        x, y = np.asarray(mat["X"]), np.asarray(mat["y"]).reshape(-1).astype(np.int64)
     if x.ndim != 4 or x.dtype != np.uint8:
         raise BadInput(f"{blob.name}: X must be 32 x 32 x 3 x N bytes, here {x.shape} {x.dtype}")
     x = np.ascontiguousarray(x.transpose(3, 2, 0, 1))
-    return zero_for_ten(Images(x, y.reshape(-1).astype(np.int64)))
+    return zero_for_ten(Images(x, y))
 
 
 def origin(split: str) -> Origin[Images]:

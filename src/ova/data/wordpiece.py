@@ -9,7 +9,7 @@ from torch import Tensor
 from ova.data.hub import hub_file
 from ova.data.sources import Blob, Found, Layout, Origin, missing, places, search
 from ova.errors import BadInput
-from ova.files import sha256
+from ova.files import reading, sha256
 
 LENGTH = 32
 SIZE = 30_522
@@ -21,10 +21,8 @@ Pieces = Mapping[str, int]
 def read_vocabulary(blobs: Sequence[Blob]) -> Pieces:
     """One word piece per line; its line is its number."""
     (blob,) = blobs
-    try:
+    with reading(blob.name, "a list of word pieces in UTF-8"):
         lines = blob.data.decode("utf-8").splitlines()
-    except UnicodeDecodeError as error:
-        raise BadInput(f"{blob.name}: not a list of word pieces in UTF-8 ({error})") from error
     pieces = {piece: number for number, piece in enumerate(lines)}
     if len(lines) != SIZE or len(pieces) != SIZE:
         raise BadInput(

@@ -163,5 +163,5 @@ def differences(first: Model, other: Model, normalised: bool, draws: Draws) -> l
     return [
         {**about, "metric": f"{name}_difference", **asdict(interval)}
         for name, interval in found
-        if interval is not None and math.isfinite(interval.value)
+        if interval is not None and interval.low is not None and math.isfinite(interval.value)
     ]

@@ -1,7 +1,7 @@
 """`Predictions`: target, predicted class, confidence and the like, a column each, a row per example."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -41,12 +41,13 @@ class Predictions:
     max_logit: Array | None = None  # max_k z_k; for distance heads the smallest distance, negated
     energy: Array | None = None  # log sum_k e^z_k (the energy of the literature, negated)
     probs: Array | None = None  # N x K, only where somebody asked to keep it
+    features: Array | None = None  # N x D, float16 or float32, only where somebody asked to keep it
+    scores: Mapping[str, Array] = field(default_factory=dict)  # more scores, higher for inside
     classes: int | None  # K
     normalised: bool | None  # each row sums to one (softmax) or not (one-vs-all)
 
     def __post_init__(self) -> None:
-        for name in COLUMNS:
-            column = getattr(self, name)
+        for name, column in (*((n, getattr(self, n)) for n in COLUMNS), *self.scores.items()):
             if column is not None and len(column) != len(self.id):
                 raise BadInput(f"{name} has {len(column)} rows, id has {len(self.id)}")
 
@@ -63,7 +64,9 @@ class Predictions:
         chosen: dict[str, Any] = {
             n: None if (c := getattr(self, n)) is None else c[rows] for n in COLUMNS
         }
-        return Predictions(**chosen, classes=self.classes, normalised=self.normalised)
+        at: Any = rows
+        scores = {name: column[at] for name, column in self.scores.items()}
+        return replace(self, **chosen, scores=scores)
 
     @staticmethod
     def from_probs(
@@ -119,7 +122,9 @@ class Predictions:
         return _columns(ids, y, prediction, out, p, (normalised, keep_probs, True))
 
 
-COLUMNS = tuple(f.name for f in fields(Predictions) if f.name not in ("classes", "normalised"))
+FACTS = ("scores", "classes", "normalised")
+COLUMNS = tuple(f.name for f in fields(Predictions) if f.name not in FACTS)
+MATRICES = ("probs", "features")  # columns of a list per row
 REDUCED = COLUMNS[
     COLUMNS.index("confidence") : COLUMNS.index("probs")
 ]  # rows of a reduction's `out`
@@ -153,6 +158,8 @@ def whole(values: ArrayLike, name: str, dtype: np.dtype[Any], first: int = 0) ->
     x = np.asarray(values)
     if x.dtype.kind not in "iufb":
         raise BadInput(f"{name} must be whole numbers, not {x.dtype}")
+    if x.dtype == dtype:
+        return x
     limit = np.iinfo(dtype)
     with np.errstate(invalid="ignore"):
         # A NaN compares false, so it is found here as well.

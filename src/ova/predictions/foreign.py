@@ -4,14 +4,18 @@ Either all probabilities (a matrix `probs`, or columns p_0 .. p_K-1) or the thre
 confidence, prediction and target. Rows are counted from 0 in errors.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from ova.errors import BadInput, pick
-from ova.predictions.columns import NONE, Predictions, check_labels, whole
+from ova.files import naming
+from ova.predictions.checks import check, check_agreement
+from ova.predictions.columns import NONE, Predictions, whole
 from ova.predictions.formats import FORMATS, NEEDED, Chunk
 from ova.predictions.merging import merge
 
@@ -34,16 +38,16 @@ def read_any(path: Path, how: Reading = PLAIN) -> Predictions:
     chunks = pick(FORMATS, path.suffix.lower(), "file format")
     if not path.is_file():
         raise BadInput(f"there is no file {path}")
-    try:
+    with naming(path):
         return _collect(chunks(path, not how.outside), how)
-    except BadInput as error:
-        raise BadInput(f"{path}: {error}") from None
 
 
 def _collect(chunks: Iterator[Chunk | Predictions], how: Reading) -> Predictions:
     parts: list[Predictions] = []
+    names: set[Any] = set()
     first, cells = 0, 0
     for chunk in chunks:
+        _add_names(chunk, names)
         part = _part(chunk, how, first, keep=cells <= KEEP)
         first += len(part)
         cells += len(part) * (part.classes or 1)
@@ -55,19 +59,24 @@ def _collect(chunks: Iterator[Chunk | Predictions], how: Reading) -> Predictions
     return merge(parts)
 
 
+def _add_names(chunk: Chunk | Predictions, names: set[Any]) -> None:
+    """Refuse an example that comes again under its name; ids that are numbers are for `merge`."""
+    if isinstance(chunk, Predictions) or "id" not in chunk or numbered(chunk):
+        return
+    mine = Counter(chunk["id"].tolist())
+    again = next((name for name, times in mine.items() if times > 1 or name in names), None)
+    if again is not None:
+        raise BadInput(f"id {again!r} comes more than once")
+    names.update(mine)
+
+
 def _part(chunk: Chunk | Predictions, how: Reading, first: int, keep: bool) -> Predictions:
     """The rows of a chunk, ours (which somebody else may have written) or anybody's, all checked."""
     p = chunk if isinstance(chunk, Predictions) else _predictions(chunk, how, first, keep)
-    numbers = np.arange(first, first + len(p))
-    good = (p.confidence >= 0) & (p.confidence <= 1)
-    if not good.all():
-        row = int(np.argmin(good))
-        rule = "is NaN" if np.isnan(p.confidence[row]) else "lies outside [0, 1]; is it a logit?"
-        raise BadInput(f"row {numbers[row]}: confidence {p.confidence[row]:.6g} {rule}")
-    check_labels(p.prediction, numbers, p.classes or 2**31, "prediction", 0)
-    if not how.outside:
-        check_labels(p.target, numbers, p.classes or 2**31, "target", 0)
-    elif not (p.target == NONE).all():
+    check(p, first, NONE if how.outside else 0)
+    if p is chunk:  # otherwise the columns were computed here
+        check_agreement(p, first)
+    if how.outside and not (p.target == NONE).all():
         none = np.full(len(p), NONE, np.int32)
         # These were about targets that do not count here.
         return replace(p, target=none, log_p=None, log_answers=None, squared_error=None)
@@ -98,6 +107,11 @@ def _predictions(chunk: Chunk, how: Reading, first: int, keep: bool) -> Predicti
             classes=None,
             normalised=None,
         )
-    if "id" not in chunk:
+    if not numbered(chunk):
         return p
     return replace(p, id=whole(chunk["id"], "id", np.dtype(np.int64), first))
+
+
+def numbered(chunk: Chunk) -> bool:
+    """Whether ids are numbers; for names the row numbers serve."""
+    return "id" in chunk and chunk["id"].dtype.kind in "biuf"

@@ -1,6 +1,7 @@
 """Merge predictions made in parts, by processes or chunks, into one set in the order of its ids."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -39,20 +40,27 @@ def _ordered(joined: Predictions) -> Predictions:
 
 def _join(parts: Sequence[Predictions]) -> Predictions:
     first = parts[0]
-    columns: dict[str, Any] = {}
-    for name in COLUMNS:
-        values = [getattr(part, name) for part in parts]
-        absent = [v is None for v in values]
-        if any(absent) and not all(absent):
-            raise BadInput(f"part {absent.index(not absent[0])} differs in having {name}")
-        columns[name] = None if absent[0] else np.concatenate(values)
+    columns: dict[str, Any] = {
+        name: _column(name, [getattr(part, name) for part in parts]) for name in COLUMNS
+    }
+    scores = {
+        name: _column(name, [part.scores.get(name) for part in parts])
+        for name in {name: None for part in parts for name in part.scores}
+    }
     for i, part in enumerate(parts):
         if (part.classes, part.normalised) != (first.classes, first.normalised):
             raise BadInput(
                 f"part {i} has {part.classes} classes and normalised={part.normalised}, "
                 f"part 0 has {first.classes} and {first.normalised}"
             )
-    return Predictions(**columns, classes=first.classes, normalised=first.normalised)
+    return replace(first, **columns, scores=scores)
+
+
+def _column(name: str, values: Sequence[Any]) -> Any:
+    absent = [v is None for v in values]
+    if any(absent) and not all(absent):
+        raise BadInput(f"part {absent.index(not absent[0])} differs in having {name}")
+    return None if absent[0] else np.concatenate(values)
 
 
 def _check_complete(merged: Predictions, total: int) -> None:

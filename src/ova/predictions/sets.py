@@ -1,4 +1,7 @@
-"""The names of evaluation sets: `test`, `shift/<type>/<severity>`, `ood/<name>` and means over them."""
+"""The names of evaluation sets: `test`, `shift/<type>/<severity>`, `ood/<name>` and means over them.
+
+`validation/<name>` is of none of the classes too, to choose by: predicted, and never measured.
+"""
 
 import re
 
@@ -29,6 +32,11 @@ class SetName(str):
         """A set of none of the classes."""
         return cls(f"ood/{name}")
 
+    @classmethod
+    def to_choose(cls, name: str) -> "SetName":
+        """A set of none of the classes that a choice may look at, because no result does."""
+        return cls(f"validation/{name}")
+
     @property
     def kind(self) -> str:
         """What the name begins with: test, shift, ood, ..."""
@@ -38,6 +46,11 @@ class SetName(str):
     def outside(self) -> bool:
         """Whether its examples belong to none of the classes."""
         return self.startswith("ood/")
+
+    @property
+    def chooses(self) -> bool:
+        """Whether it is of none of the classes and there to choose by."""
+        return self.startswith("validation/")
 
     @property
     def shifted(self) -> bool:

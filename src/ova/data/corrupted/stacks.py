@@ -45,18 +45,17 @@ def write_stacks(
 
 def write_stack(images: Images, path: Path, name: str, how: How) -> Iterator[int]:
     """One type: all images at the first severity, then all at the next; yields counts as it goes."""
-    for old in path.parent.glob(f".{path.name}.*.part"):
-        old.unlink()  # an interrupted run was killed before it could tidy up
     total, height, width, _ = images.shape
     step = max(1, CHUNK // (height * width))
     shape = (len(how.severities) * total, height, width, 3)
-    with write_beside(path) as beside:
-        stack = np.lib.format.open_memmap(beside, mode="w+", dtype=np.uint8, shape=shape)
-        for place, severity in enumerate(how.severities):
+    header = {"descr": "|u1", "fortran_order": False, "shape": shape}
+    # Written from front to back: where the disk is full, a map of the file in memory is a crash.
+    with write_beside(path) as beside, beside.open("wb") as file:
+        np.lib.format.write_array_header_1_0(file, header)
+        for severity in how.severities:
             for start in range(0, total, step):
                 ids = np.arange(start, min(start + step, total))
-                first = place * total + start
-                stack[first : first + len(ids)] = corrupt(
+                spoilt = corrupt(
                     images[ids[0] : ids[-1] + 1],
                     name,
                     severity,
@@ -65,5 +64,5 @@ def write_stack(images: Images, path: Path, name: str, how: How) -> Iterator[int
                     constants=how.constants,
                     textures=how.textures,
                 )
+                file.write(np.ascontiguousarray(spoilt).data)
                 yield len(ids)
-        stack.flush()

@@ -2,6 +2,8 @@
 
 import hashlib
 import io
+import os
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -16,7 +18,7 @@ from ova.corruptions.table import SMALLEST, corrupt
 from ova.data.corrupted.record import How, begin, complete, note
 from ova.data.decoding import read_rgb
 from ova.errors import BadInput
-from ova.files import cores, sha256, write_beside, write_text
+from ova.files import cores, sha256, write_beside
 
 ENDINGS = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".ppm", ".tif", ".tiff")
 SUMS = "SHA256SUMS"
@@ -52,7 +54,7 @@ class Survey:
     def digest(self) -> str:
         """The hash of all names and contents."""
         lines = (f"{picture.sha256}  {picture.name}\n" for picture in self.pictures)
-        return hashlib.sha256("".join(lines).encode()).hexdigest()
+        return hashlib.sha256(os.fsencode("".join(lines))).hexdigest()
 
 
 def survey(root: Path) -> Survey:
@@ -64,11 +66,9 @@ def survey(root: Path) -> Survey:
     )
     if not names:
         raise BadInput(f"{root} has no images ({' '.join(ENDINGS)})")
-    taken: dict[str, int] = {}
-    for name in names:
-        taken[stem(name)] = taken.get(stem(name), 0) + 1
+    aims = targets(names)
     with ThreadPoolExecutor(cores()) as pool:
-        found = list(pool.map(lambda name: look(root, name, taken[stem(name)] > 1), names))
+        found = list(pool.map(lambda name: look(root, name, aims[name]), names))
     pictures = tuple(one for one in found if isinstance(one, Picture))
     problems = {n: one for n, one in zip(names, found, strict=True) if isinstance(one, str)}
     if not pictures:
@@ -76,9 +76,16 @@ def survey(root: Path) -> Survey:
     return Survey(root, pictures, problems)
 
 
-def stem(name: str) -> str:
-    """A path without its ending."""
-    return name.rsplit(".", 1)[0]
+def targets(names: Sequence[str]) -> dict[str, str]:
+    """A name ending in .png for each, no two alike: without the old ending unless others need that.
+
+    >>> targets(["a.png", "a.jpg", "a.jpg.bmp", "b.jpg"])  # doctest: +NORMALIZE_WHITESPACE
+    {'a.png': 'a.png.png', 'a.jpg': 'a.jpg.png', 'a.jpg.bmp': 'a.jpg.bmp.png', 'b.jpg': 'b.png'}
+    """
+    stems = {name: name.rsplit(".", 1)[0] for name in names}
+    # Some file systems take A and a for the same.
+    taken = Counter(each.casefold() for each in (*stems.values(), *names))
+    return {n: f"{n if taken[stem.casefold()] > 1 else stem}.png" for n, stem in stems.items()}
 
 
 def some(problems: dict[str, str]) -> str:
@@ -86,7 +93,7 @@ def some(problems: dict[str, str]) -> str:
     return "; ".join(f"{name}: {why}" for name, why in list(problems.items())[:3])
 
 
-def look(root: Path, name: str, shared: bool) -> Picture | str:
+def look(root: Path, name: str, target: str) -> Picture | str:
     """The picture of that name, or why it cannot be used."""
     try:
         data = (root / name).read_bytes()
@@ -99,8 +106,7 @@ def look(root: Path, name: str, shared: bool) -> Picture | str:
         return f"its values are not 8 bits (mode {mode})"
     if min(size) < SMALLEST:
         return f"{size[0]} x {size[1]} px; at least {SMALLEST} px are needed"
-    number = hashlib.blake2b(name.encode(), digest_size=8).digest()
-    target = f"{name if shared else stem(name)}.png"
+    number = hashlib.blake2b(os.fsencode(name), digest_size=8).digest()
     digest = hashlib.sha256(data).hexdigest()
     return Picture(name, target, int.from_bytes(number, "big") >> 1, mode, size, digest)
 
@@ -124,7 +130,8 @@ def write_tree(
             for line in write_part(found, out, name, severity, how):
                 lines.append(line)
                 yield name, 1
-            write_text(out / part, "".join(lines))
+            with write_beside(out / part) as beside:
+                beside.write_bytes(os.fsencode("".join(lines)))
             note(out, manifest, part)
 
 
@@ -145,13 +152,23 @@ def write_part(found: Survey, out: Path, name: str, severity: int, how: How) -> 
                 workers=1,
             )
             write_png(path, spoilt[0])
-        return f"{sha256(path)}  {picture.target}\n"
+        return sum_line(sha256(path), picture.target)
 
     pool = ThreadPoolExecutor(cores())
     try:
         yield from pool.map(make, found.pictures)
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def sum_line(digest: str, name: str) -> str:
+    r"""A line of SHA256SUMS; a name that would break it is escaped as `sha256sum` does.
+
+    >>> sum_line("0f", "a.png"), sum_line("0f", "a\nb.png")
+    ('0f  a.png\n', '\\0f  a\\nb.png\n')
+    """
+    escaped = name.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
+    return f"{digest}  {name}\n" if escaped == name else f"\\{digest}  {escaped}\n"
 
 
 def write_png(path: Path, image: Images) -> None:

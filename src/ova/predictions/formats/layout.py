@@ -1,7 +1,7 @@
 """Which columns of somebody's file are targets, probabilities, confidences, by their usual names."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,8 @@ NAMES = {
     "probs": ("probs", "probabilities", "proba", "probability", "p"),
     "id": ("id", "ids"),
 }
-NUMBERED = re.compile(r"(?:p|probs?|proba|probability|class)?[_ ]?(\d+)")
+NUMBERED = re.compile(r"(?:p|probs?|proba|probability|class)?[_ ]?(\d{1,9})", re.ASCII)
+MOST = 1 << 16  # columns of a table; each costs kilobytes, however few its rows are
 NEEDED = (
     "expected `target` with either probabilities (a matrix `probs`, or columns p_0, p_1, ...) "
     "or `confidence` and `prediction`"
@@ -33,19 +34,24 @@ NEEDED = (
 
 def places_of(names: list[str], targets: bool) -> dict[str, str | list[str]]:
     """Where a file has what we call target, prediction, confidence, probs and id."""
-    lower = {name.lower(): name for name in names}
+    if len(names) > MOST:
+        raise BadInput(
+            f"{len(names)} columns are more than {MOST}; for so many classes save a matrix `probs`, "
+            "in .npz or as lists in Parquet"
+        )
+    lower: dict[str, list[str]] = {}
+    for name in names:
+        lower.setdefault(name.lower(), []).append(name)
     places: dict[str, str | list[str]] = {
-        ours: next(lower[theirs] for theirs in known if theirs in lower)
+        ours: _only(next(lower[theirs] for theirs in known if theirs in lower))
         for ours, known in NAMES.items()
         if any(theirs in lower for theirs in known) and (targets or ours != "target")
     }
-    numbered = {int(m[1]): n for n in names if (m := NUMBERED.fullmatch(n.lower()))}
-    if numbered and "probs" not in places:
-        if sorted(numbered) != list(range(len(numbered))):
-            raise BadInput(
-                f"the columns of probabilities must be numbered 0..K-1, not {sorted(numbered)[:9]}"
-            )
-        places["probs"] = [numbered[k] for k in range(len(numbered))]
+    numbered = _numbered(names)
+    if numbered and "probs" in places:
+        raise BadInput(f"{places['probs']!r} and {numbered[0]!r} both say probabilities; keep one")
+    if numbered:
+        places["probs"] = numbered
     if "probs" not in places and not {"confidence", "prediction"} <= places.keys():
         raise BadInput(_missing(lower))
     if "probs" in places:  # they say it themselves
@@ -53,7 +59,34 @@ def places_of(names: list[str], targets: bool) -> dict[str, str | list[str]]:
     return places
 
 
-def _missing(lower: Mapping[str, str]) -> str:
+def _only(alike: list[str]) -> str:
+    """The one column of a name; of two, nobody knows which is meant."""
+    if len(set(alike)) > 1:
+        raise BadInput(f"{alike[0]!r} and {alike[1]!r} differ only in case; keep one of them")
+    if len(alike) > 1:
+        raise BadInput(f"two columns are called {alike[0]!r}; keep one of them")
+    return alike[0]
+
+
+def _numbered(names: list[str]) -> list[str]:
+    """The columns of classes 0..K-1, each there once."""
+    found: dict[int, str] = {}
+    for name in names:
+        if m := NUMBERED.fullmatch(name.lower()):
+            k = int(m[1])
+            if k in found:
+                raise BadInput(
+                    f"{found[k]!r} and {name!r} both are the probability of class {k}; keep one"
+                )
+            found[k] = name
+    if sorted(found) != list(range(len(found))):
+        raise BadInput(
+            f"the columns of probabilities must be numbered 0..K-1, not {sorted(found)[:9]}"
+        )
+    return [found[k] for k in range(len(found))]
+
+
+def _missing(lower: Iterable[str]) -> str:
     found = f"found {', '.join(list(lower)[:9]) or 'nothing'}; {NEEDED}"
     if any("logit" in name for name in lower):
         return (
@@ -71,8 +104,6 @@ def chunk_of(places: Places, columns: Chunk) -> Chunk:
     """The columns under our names, all of one length."""
     chunk: Chunk = {}
     for ours, theirs in places.items():
-        if ours == "id" and columns[str(theirs)].dtype.kind not in "iu":
-            continue  # names of files and the like: the row numbers serve
         if isinstance(theirs, str):
             chunk[ours] = columns[theirs]
         else:
@@ -102,8 +133,8 @@ def _numpy(column: Any, name: str, is_id: bool) -> Array:
         if column.null_count:
             raise BadInput(f"{name} has {column.null_count} missing rows")
         return to_matrix(column, None)
-    if not is_id and not (
-        pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
-    ):
-        raise BadInput(f"{name} must be numbers, not {kind}")
+    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
+        if not is_id:
+            raise BadInput(f"{name} must be numbers, not {kind}")
+        column = column.cast(pa.string())
     return np.asarray(column.to_numpy(zero_copy_only=False))

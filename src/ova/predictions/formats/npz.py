@@ -1,37 +1,39 @@
 """Predictions in NumPy's .npz: the matrix is read by rows, and nothing is unpickled."""
 
+import math
 import zipfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ova.errors import BadInput
+from ova.files import reading
 from ova.predictions.columns import Array, Predictions
 from ova.predictions.formats.layout import Chunk, Places, chunk_of, places_of, used
 from ova.predictions.parquet import rows_at_once
 
+Opened = tuple[Any, tuple[int, ...], bool, np.dtype[Any]]  # file, shape, column by column, type
+
 
 def chunks(path: Path, targets: bool) -> Iterator[Chunk | Predictions]:
     """Chunks of an .npz file; the matrix is read by rows, nothing in it is unpickled."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            names = [n.removesuffix(".npy") for n in archive.namelist()]
-            places = places_of(names, targets)
-            columns = {n: _array(archive, n) for n in used(places) if n != places.get("probs")}
-            if isinstance(places.get("probs"), str):
-                yield from _npz_rows(archive, places, columns)
-            else:
-                yield chunk_of(places, columns)
-    except (zipfile.BadZipFile, EOFError) as error:
-        raise BadInput(f"not an .npz file: {error}") from None
+    with reading(path, "an .npz file"), zipfile.ZipFile(path) as archive:
+        names = [n.removesuffix(".npy") for n in archive.namelist() if n.endswith(".npy")]
+        places = places_of(names, targets)
+        columns = {n: _column(archive, n) for n in used(places) if n != places.get("probs")}
+        if isinstance(places.get("probs"), str):
+            yield from _npz_rows(archive, places, columns)
+        else:
+            yield chunk_of(places, columns)
 
 
 def _npz_rows(archive: zipfile.ZipFile, places: Places, columns: Chunk) -> Iterator[Chunk]:
     matrix = str(places["probs"])
-    with archive.open(f"{matrix}.npy") as file:
-        shape, fortran, _ = _header(file, matrix)
+    with _opened(archive, matrix) as (_, shape, fortran, _):
+        pass
     if len(shape) != 2:
         raise BadInput(f"{matrix} must be a matrix of N rows and K classes, not of shape {shape}")
     for name, column in columns.items():
@@ -47,22 +49,24 @@ def _npz_rows(archive: zipfile.ZipFile, places: Places, columns: Chunk) -> Itera
         yield {name: column[block_rows] for name, column in chunk.items()} | {"probs": block}
 
 
-def _header(file: Any, name: str) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    form = np.lib.format
-    try:
+@contextmanager
+def _opened(archive: zipfile.ZipFile, name: str) -> Iterator[Opened]:
+    """A member with its header read, and believed only where the member is as long as it says."""
+    form, member = np.lib.format, archive.getinfo(f"{name}.npy")
+    with archive.open(member) as file:
         version = form.read_magic(file)
         read = form.read_array_header_1_0 if version == (1, 0) else form.read_array_header_2_0
         shape, fortran, dtype = read(file)
-    except ValueError as error:
-        raise BadInput(f"{name} is not an array: {error}") from None
-    if dtype.hasobject:
-        raise BadInput(f"{name} holds Python objects, which are not read; save plain numbers")
-    return shape, fortran, dtype
+        if dtype.hasobject:
+            raise BadInput(f"{name} holds Python objects, which are not read; save plain numbers")
+        size = math.prod(shape) * dtype.itemsize
+        if min(shape, default=0) < 0 or size > member.file_size:
+            raise BadInput(f"{name} says shape {shape}, but it has {member.file_size} bytes")
+        yield file, shape, fortran, dtype
 
 
 def _blocks(archive: zipfile.ZipFile, name: str, rows: int) -> Iterator[Array]:
-    with archive.open(f"{name}.npy") as file:
-        shape, _, dtype = _header(file, name)
+    with _opened(archive, name) as (file, shape, _, dtype):
         size = shape[1] * dtype.itemsize
         for start in range(0, shape[0], rows):
             count = min(rows, shape[0] - start)
@@ -73,8 +77,14 @@ def _blocks(archive: zipfile.ZipFile, name: str, rows: int) -> Iterator[Array]:
 
 
 def _array(archive: zipfile.ZipFile, name: str) -> Array:
-    with archive.open(f"{name}.npy") as file:
-        try:
-            return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
-        except ValueError as error:
-            raise BadInput(f"{name} is not an array of numbers: {error}") from None
+    with _opened(archive, name) as (file, shape, fortran, dtype):
+        # What is unpacked decides how much memory is used, not what the header promises.
+        data = file.read(math.prod(shape) * dtype.itemsize)
+        return np.frombuffer(data, dtype).reshape(shape, order="F" if fortran else "C")
+
+
+def _column(archive: zipfile.ZipFile, name: str) -> Array:
+    column = _array(archive, name)
+    if column.ndim != 1:
+        raise BadInput(f"{name} has shape {column.shape}, not one number per row")
+    return column

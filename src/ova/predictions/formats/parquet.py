@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+from pyarrow.parquet import ParquetFile
+
 from ova.predictions.columns import Predictions
 from ova.predictions.formats.layout import Chunk, chunk_of, columns_of, places_of, used
 from ova.predictions.parquet import is_ours, open_parquet, read_chunks, rows_at_once
@@ -14,9 +16,13 @@ def chunks(path: Path, targets: bool) -> Iterator[Chunk | Predictions]:
         if is_ours(file):
             yield from read_chunks(path)
             return
-        names = file.schema_arrow.names
-        places = places_of(names, targets)
-        lists = "probs" in places and isinstance(places["probs"], str)
-        width = 1000 if lists else len(names)  # of a list the width is not known before reading
-        for batch in file.iter_batches(rows_at_once(width), columns=used(places)):
+        places = places_of(file.schema_arrow.names, targets)
+        for batch in file.iter_batches(rows_at_once(width(file)), columns=used(places)):
             yield chunk_of(places, columns_of(batch, places))
+
+
+def width(file: ParquetFile) -> int:
+    """Numbers in a row, those in lists too, by the file's own table of contents."""
+    groups = (file.metadata.row_group(i) for i in range(file.metadata.num_row_groups))
+    cells = sum(g.column(j).num_values for g in groups for j in range(g.num_columns))
+    return int(cells // max(1, file.metadata.num_rows))
