@@ -4,6 +4,8 @@ SHAPES = {
     "convnet": (1, 8, 8),
     "convnet-medium": (1, 8, 8),
     "convnet-small": (1, 8, 8),
+    "quick": (3, 9, 9),
+    "quick-wide": (3, 9, 9),
     "resnet50": (3, 64, 64),
     "bert-mini": (60, 32),
     "bert-mini-mean": (60, 32),

@@ -12,10 +12,18 @@ from ova.errors import BadInput
 from ova.nn.ball import Ball
 from ova.nn.formulations import FORMULATIONS
 from ova.nn.heads import Affine
+from ova.nn.horizon import Horizon
+from ova.nn.island import Island
+from ova.nn.roof import Roof
 from ova.nn.starting import StartedDistance, Starting
 
-FROM_RARE = ["ova", "ova-dm", "ova-ball", "ova-focal", "ova-asymmetric", "ova-brier"]
-STARTING = [StartedDistance, Ball]
+ELSEWHERE = ("-zero", "-released", "-smooth")  # those that start as somebody else does
+FROM_RARE = [
+    name
+    for name, form in FORMULATIONS.items()
+    if not form.normalised and not name.endswith(ELSEWHERE)
+]
+STARTING = [StartedDistance, Ball, Roof, Horizon, Island]
 
 
 def features(n: int = 64, width: int = 32, scale: float = 1.0, shift: float = 0.0) -> Tensor:
@@ -29,7 +37,7 @@ def features(n: int = 64, width: int = 32, scale: float = 1.0, shift: float = 0.
 def test_first_batch_has_p_near_one_in_k(
     name: str, classes: int, scale: float, shift: float
 ) -> None:
-    if name not in ("ova-dm", "ova-ball"):
+    if not issubclass(FORMULATIONS[name].head, Starting):
         scale, shift = 0.1, 0  # an affine start knows nothing of the data
     form, f = FORMULATIONS[name], features(scale=scale, shift=shift)
     head = form.head(32, classes)
@@ -77,6 +85,49 @@ def test_ball_centres_start_in_the_directions_of_their_classes() -> None:
     f = f + 5 * torch.eye(32)[y]
     head.start(f, y)
     assert head(f).argmax(-1).eq(y).float().mean() > 0.99
+
+
+@pytest.mark.parametrize("kind", [Horizon, Island])
+@pytest.mark.parametrize("scale", [0.01, 1, 100])
+def test_horizon_starts_at_one_unit_with_centres_towards_the_classes(
+    kind: type[Horizon], scale: float
+) -> None:
+    torch.manual_seed(0)
+    y = torch.arange(400) % 4
+    f = scale * (features(400) + 5 * torch.eye(32)[y])
+    head = kind(32, 4)
+    head.start(f, y)
+    squares = (f - f.mean(0)).square().sum(-1)
+    assert (head.fall * squares.mean()).item() == pytest.approx(1, rel=1e-4)
+    means = torch.stack([f[y == k].mean(0) for k in range(4)])
+    assert torch.cdist(head.centres, means).argmin(1).tolist() == [0, 1, 2, 3]
+    assert head(f).argmax(-1).eq(y).float().mean() > 0.9
+
+
+def test_horizon_never_falls_below_its_floor() -> None:
+    head = Horizon(32, 10)
+    head.start(features())
+    with torch.no_grad():
+        head.log_fall.fill_(-100)
+    assert (head.fall / head.unit).item() == pytest.approx(0.25)
+
+
+def test_island_is_its_formula() -> None:
+    torch.manual_seed(0)
+    head, f = Island(32, 10), features() + 3
+    head.start(f, torch.arange(64) % 10)
+    c, m = head.centres, head.mean
+    away = (c - m).square().sum(-1) / 2 - torch.cdist(f, c).square()
+    torch.testing.assert_close(head(f), head.bias + head.fall * away, rtol=1e-4, atol=1e-3)
+
+
+def test_what_excites_nothing_is_on_no_island_and_on_every_horizon() -> None:
+    """At the mean the horizon knows the bias alone; an island is lower the farther its centre is."""
+    for kind, lower in ((Horizon, 0.0), (Island, 0.5)):
+        head = kind(32, 10)
+        head.start(features())
+        far = head.fall * (head.centres - head.mean).square().sum(-1)
+        torch.testing.assert_close(head(head.mean), head.bias - lower * far, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("kind", STARTING)

@@ -1,12 +1,15 @@
 """The edge in PyTorch's manners."""
 
 import copy
+import pickle
+from typing import Any
 
 import pytest
 import torch
+import torch.nn.functional as F
 
 from ova.errors import BadInput
-from ova.nn.formulations import FORMULATIONS
+from ova.nn.formulations import FORMULATIONS, Formulation
 from ova.nn.modules import IGNORED, Head, Loss
 
 
@@ -88,3 +91,59 @@ def test_a_loss_takes_what_a_model_gives(output) -> None:
 def test_targets_that_are_no_class_numbers_are_refused(y) -> None:
     with pytest.raises(BadInput, match="targets"):
         Loss("ova")(torch.zeros(4, 3), y)
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize("name", FORMULATIONS)
+def test_a_loss_can_be_pickled_and_copied(name: str, reduction: Any) -> None:
+    loss = Loss(name, reduction, label_smoothing=0.1)
+    z, y = -torch.rand(5, 3), torch.tensor([0, 1, 2, -1, IGNORED])
+    for again in (pickle.loads(pickle.dumps(loss)), copy.deepcopy(loss)):
+        assert torch.equal(again(z, y), loss(z, y))
+        assert repr(again) == repr(loss)
+
+
+@pytest.mark.parametrize("name", FORMULATIONS)
+def test_a_copied_formulation_keeps_the_same_for_the_way_back(name: str) -> None:
+    """The loss of large batches keeps the logits alone, also in a copy of its formulation."""
+    z, y = -torch.rand(64, 512, requires_grad=True), torch.arange(64)
+
+    def kept(form: Formulation) -> list[torch.Size]:
+        found: list[torch.Size] = []
+        with torch.autograd.graph.saved_tensors_hooks(lambda x: found.append(x.shape), lambda x: x):
+            form.loss(z, y)
+        return found
+
+    assert kept(copy.deepcopy(FORMULATIONS[name])) == kept(FORMULATIONS[name])
+
+
+def test_the_classes_are_the_last_axis() -> None:
+    loss = Loss("softmax")
+    z, y = torch.randn(4, 6, 3), torch.randint(3, (4, 6))
+    torch.testing.assert_close(loss(z, y), F.cross_entropy(z.movedim(-1, 1), y))
+    torch.testing.assert_close(loss(z, y.flatten()), loss(z, y))
+    torch.testing.assert_close(loss(z, y[..., None]), loss(z, y))
+
+
+@pytest.mark.parametrize(
+    ("z", "y", "says"),
+    [
+        ((4, 3, 6), (4, 6), r"z\.movedim\(1, -1\)"),  # as for F.cross_entropy
+        ((4, 3, 6, 5), (4, 6, 5), r"z\.movedim\(1, -1\)"),
+        ((4, 5, 5), (4, 5), "either axis"),  # as for both
+        ((4, 6, 3), (6, 4), r"shape \(4, 6\)"),  # turned round
+        ((4, 6, 3), (2, 12), r"shape \(4, 6\)"),
+        ((4, 3), (2, 2), r"shape \(4,\)"),
+        ((3,), (4,), r"shape \(\)"),
+    ],
+)
+def test_a_shape_that_can_be_read_otherwise_is_refused(z: Any, y: Any, says: str) -> None:
+    with pytest.raises(BadInput, match=says):
+        Loss("ova")(torch.zeros(z), torch.zeros(y, dtype=torch.long))
+
+
+def test_a_model_that_names_its_logits_may_have_as_many_classes_as_positions() -> None:
+    z, y = torch.randn(4, 5, 5), torch.randint(5, (4, 5))
+    expected = Loss("ova")(z.reshape(-1, 5), y.reshape(-1))
+    torch.testing.assert_close(Loss("ova")({"logits": z}, y), expected)
+    torch.testing.assert_close(Loss("ova")(z, y.reshape(-1)), expected)

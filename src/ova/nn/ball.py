@@ -8,6 +8,8 @@ from torch import Tensor, nn
 
 from ova.nn.distances import distances
 from ova.nn.formulation import one_vs_all
+from ova.nn.heads import number
+from ova.nn.losses import wide
 from ova.nn.starting import Starting, class_offsets, falling_to, positive
 
 
@@ -31,9 +33,9 @@ class Ball(Starting):
     def __init__(self, in_features: int, classes: int) -> None:
         super().__init__(in_features, classes)
         self.weight = nn.Parameter(0.05 * self.size * torch.randn(classes, in_features))
-        self.radius = nn.Parameter(torch.zeros(()))
-        self.log_scale = nn.Parameter(torch.zeros(()))
-        self.register_buffer("rate", torch.ones(()))  # 1 / sqrt(v)
+        self.radius = nn.Parameter(number(0))
+        self.log_scale = nn.Parameter(number(0))
+        self.register_buffer("rate", number(1))  # 1 / sqrt(v)
 
     @property
     def centres(self) -> Tensor:
@@ -42,23 +44,25 @@ class Ball(Starting):
 
     def embed(self, f: Tensor) -> Tensor:
         """The bounded embedding."""
-        # Layer norm takes its floor as a plain number, so v goes into f.
-        return self.size * F.layer_norm(self.rate * f, (self.in_features,), eps=1.0)
+        return self._squash(f, self.rate)
 
-    def measure(self, f: Tensor, y: Tensor | None) -> None:
+    def _squash(self, f: Tensor, rate: Tensor) -> Tensor:
+        # Layer norm takes its floor as a plain number, so v goes into f.
+        return self.size * F.layer_norm(rate * wide(f), (self.in_features,), eps=1.0)
+
+    def measure(self, f: Tensor, y: Tensor | None) -> dict[str, Tensor]:
         """Centres around the mean of the batch, each towards the mean of its class where known."""
-        self.rate.copy_((self.room * positive(f.var(-1, unbiased=False).mean())).rsqrt())
-        e = self.embed(f)
+        rate = (self.room * positive(f.var(-1, unbiased=False).mean())).rsqrt()
+        e = self._squash(f, rate)
         mean = e.mean(0)
-        self.weight.add_(mean)
+        weight = self.weight + mean
         if y is not None:
-            self.weight.add_(class_offsets(e - mean, y, self.classes))
-        d = self.distances(f)
+            weight += class_offsets(e - mean, y, self.classes)
+        d = distances(e, weight)
         scale = 2 / positive(d.std())
-        self.log_scale.copy_(scale.log())
         top = scale * d.max() + log(self.classes)
         less = falling_to(1 / self.classes, lambda x: torch.sigmoid(top - x - scale * d), 2 * top)
-        self.radius.copy_(top - less)
+        return {"rate": rate, "weight": weight, "log_scale": scale.log(), "radius": top - less}
 
     def distances(self, f: Tensor) -> Tensor:
         """Distances of the normalised embedding to the centres."""

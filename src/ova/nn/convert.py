@@ -2,38 +2,42 @@
 
 import warnings
 from collections.abc import Iterable
-from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from torch import nn
 
 from ova.errors import BadInput
 from ova.nn.formulations import DEFAULT
 from ova.nn.heads import Affine
+from ova.nn.labels import answer_labels
 from ova.nn.modules import Head, Loss
 
+Model = TypeVar("Model", bound=nn.Module)
 
-class Converted(NamedTuple):
+
+class Converted(NamedTuple, Generic[Model]):
     """The model with its new last layer, and the loss to train it with."""
 
-    model: nn.Module
+    model: Model
     loss: Loss
 
 
 def convert(
-    model: nn.Module,
+    model: Model,
     formulation: str = DEFAULT,
     *,
     classes: int | None = None,
     layer: str | None = None,
-) -> Converted:
+) -> Converted[Model]:
     """Replace the last linear layer of a model, in place, and bring the loss that belongs to it.
 
     The layer is found by its output size where the model says it (transformers' `num_labels`), is
     otherwise the last one, or has the name `layer`. `classes` changes the number of classes. The
     new layer is untrained: train it, or all of the model. `loss(model(x), y)` works in any loop
     and as `compute_loss_func` of transformers' `Trainer`; `loss.probs(model(x))` are probabilities.
-    Where the new layer measures distances, a dropout right before it is switched off (`undrop`).
+    A model of transformers also has this loss as `outputs.loss` when it is given `labels`, knows
+    its formulation (`config.ova`), and comes back from a folder by `ova.from_pretrained`. Where the
+    new layer measures distances, a dropout right before it is switched off (`undrop`).
 
     >>> import torch
     >>> net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
@@ -53,21 +57,10 @@ def convert(
     setattr(model.get_submodule(parent), child, head)
     if not isinstance(head.layer, Affine):
         undrop(model, name)
-    tell(model, classes)
-    if getattr(model, "config", None) is not None:
-        model.register_forward_hook(partial(put_loss, loss), with_kwargs=True)
+    if number_told(model) is not None:
+        tell(model, formulation, name, classes)
+        answer_labels(model)
     return Converted(model, loss)
-
-
-def put_loss(loss: Loss, _: nn.Module, __: Any, given: dict[str, Any], outputs: Any) -> Any:
-    """Put our loss in the place of the cross-entropy that a model computed from its `labels`."""
-    labels = given.get("labels")
-    if labels is None:
-        return outputs
-    if isinstance(outputs, tuple):
-        return (loss(outputs[1], labels, given.get("num_items_in_batch")), *outputs[1:])
-    outputs["loss"] = loss(outputs, labels, given.get("num_items_in_batch"))
-    return outputs
 
 
 def candidates(model: nn.Module) -> dict[str, nn.Module]:
@@ -88,7 +81,7 @@ def find(model: nn.Module) -> str:
     known = candidates(model)
     if not known:
         raise BadInput(f"there is no linear layer in the model ({type(model).__name__}) to replace")
-    told: int | None = getattr(getattr(model, "config", None), "num_labels", None)
+    told = number_told(model)
     if told is None:
         name, last = list(weighted(model).items())[-1]
         if name not in known:
@@ -152,7 +145,7 @@ def undrop(model: nn.Module, name: str) -> None:
     for sibling, module in children:
         if not isinstance(module, nn.Dropout) or module.p == 0:
             continue
-        if isinstance(parent, nn.Sequential) or getattr(model, "config", None) is not None:
+        if isinstance(parent, nn.Sequential) or number_told(model) is not None:
             module.p = 0.0
             continue
         full = f"{path}.{sibling}".lstrip(".")
@@ -163,11 +156,16 @@ def undrop(model: nn.Module, name: str) -> None:
         )
 
 
-def tell(model: nn.Module, classes: int | None) -> None:
-    """Tell a transformers model its new number of classes; the names of the old ones go."""
-    config: Any = getattr(model, "config", None)
-    if classes is None or config is None:
-        return
-    config.num_labels = classes
-    if hasattr(model, "num_labels"):
-        setattr(model, "num_labels", classes)  # noqa: B010  typed as a tensor or a module
+def number_told(model: nn.Module) -> int | None:
+    """The number of classes where a model says it, as those of transformers do."""
+    told: int | None = getattr(getattr(model, "config", None), "num_labels", None)
+    return told
+
+
+def tell(model: Any, formulation: str, layer: str, classes: int | None) -> None:
+    """Write into a transformers model what it is now; the names of other classes go."""
+    model.config.ova = {"formulation": formulation, "layer": layer}
+    if classes is not None:
+        model.config.num_labels = classes
+        if hasattr(model, "num_labels"):
+            model.num_labels = classes

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from ova.errors import BadInput
+from ova.nn.transforms import transformed
 
 SUSPICIOUS = 8192  # d² below this many roundings of |f|² + |w|² has lost its digits
 SMALL = 2**20  # multiplications; below, calling many operators costs more than they do
@@ -24,6 +25,8 @@ def distances(f: Tensor, w: Tensor) -> Tensor:
     tensor([[5., 0.]])
     """
     width = torch.promote_types(torch.promote_types(f.dtype, w.dtype), torch.float32)
+    if f.is_meta:  # a shape is all there is, and no autocast for it
+        return f.new_empty(*f.shape[:-1], len(w), dtype=width)
     with torch.autocast(f.device.type, enabled=False):
         f, w = f.to(width), w.to(width)
         if torch.compiler.is_exporting() or torch.jit.is_tracing():  # type: ignore[attr-defined]
@@ -34,16 +37,10 @@ def distances(f: Tensor, w: Tensor) -> Tensor:
 
 def _choose(f: Tensor, w: Tensor) -> Tensor:
     """The way that is quickest for the size: one exact operator, or products and repairs."""
-    if f.numel() * len(w) <= SMALL:
+    if f.numel() * len(w) <= SMALL or transformed():
         return torch.cdist(f, w, compute_mode="donot_use_mm_for_euclid_dist")
     d: Tensor = _forward_op(f, w)[0] if torch.compiler.is_compiling() else _Distances.apply(f, w)
     return d
-
-
-def first_only(what: str) -> None:
-    """Refuse to build a graph of gradients, of which this part would silently be missing."""
-    if torch.is_grad_enabled() and not torch.compiler.is_compiling():
-        raise BadInput(f"{what} have no second derivative here; leave out create_graph=True")
 
 
 def _portable(f: Tensor, w: Tensor) -> Tensor:
@@ -155,7 +152,8 @@ class _Distances(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> tuple[Tensor, Tensor]:
-        first_only("distances")
+        if torch.is_grad_enabled():  # of which this part would silently be missing
+            raise BadInput("distances have no second derivative here; leave out create_graph=True")
         return _backward(g, *ctx.saved_tensors)
 
 

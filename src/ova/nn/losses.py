@@ -12,6 +12,7 @@ from torch import Tensor
 from ova.errors import BadInput
 from ova.nn.links import CROSS_ENTROPY, SIGMOID, Binary, Link
 from ova.nn.summed_cross_entropy import summed_cross_entropy
+from ova.nn.transforms import transformed
 
 
 class PerExample(Protocol):
@@ -57,7 +58,7 @@ def one_vs_all_loss(
         even = smoothing / z.shape[-1]
         t = torch.full_like(z, even).scatter(-1, own, 1 - smoothing + even) * known
         return (t * binary.yes(link, z) + (1 - t) * binary.no(link, z)).sum(-1)
-    if binary is CROSS_ENTROPY:
+    if binary == CROSS_ENTROPY:
         return summed_cross_entropy(z, own, known, link)
     of_own = z.gather(-1, own)
     of_own = torch.where(known, binary.yes(link, of_own), binary.no(link, of_own))
@@ -73,17 +74,20 @@ def targets(z: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     """The own class of each example as an index (... x 1), and whether it has one.
 
     A target outside -1 ... K - 1 is an error. On a GPU and in a compiled graph looking at it would
-    stop the pipeline: there the index below fails by itself.
+    stop the pipeline, in `torch.func` nothing can be looked at: there the index fails by itself.
     """
     if y.shape != z.shape[:-1]:
+        wanted = f"one class number per example is needed, shape {tuple(z.shape[:-1])}"
+        if y.shape == (*z.shape[:1], *z.shape[2:]):  # as F.cross_entropy has it
+            wanted = "the classes are the last axis here: give z.movedim(1, -1)"
         raise BadInput(
-            f"targets of shape {tuple(y.shape)} do not fit logits of shape {tuple(z.shape)}; "
-            f"one class number per example is needed, shape {tuple(z.shape[:-1])}"
+            f"targets of shape {tuple(y.shape)} do not fit logits of shape {tuple(z.shape)}; {wanted}"
         )
     if y.is_floating_point() or y.is_complex() or y.dtype == torch.bool:
         raise BadInput(f"targets are class numbers (int64), not {y.dtype}")
     y = y.long()
-    if y.device.type == "cpu" and not torch.compiler.is_compiling() and y.numel():
+    blind = y.device.type != "cpu" or torch.compiler.is_compiling() or transformed()
+    if y.numel() and not blind:
         low, high = (int(end) for end in y.aminmax())
         if low < -1 or high >= z.shape[-1]:
             wrong = low if low < -1 else high

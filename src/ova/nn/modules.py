@@ -57,7 +57,8 @@ class Head(nn.Module):
 class Loss(nn.Module):
     """The loss of a formulation on logits z (... x K), or on a model's output that has them.
 
-    A target is a class 0 ... K - 1, -1 for none of the K, or -100 for a row that does not count.
+    The classes are the last axis, where `F.cross_entropy` has them on axis 1. A target is a class
+    0 ... K - 1, -1 for none of the K, or -100 for a row that does not count.
 
     >>> loss = Loss("ova")
     >>> z = torch.zeros(2, 3)
@@ -88,8 +89,7 @@ class Loss(nn.Module):
         gradients, the mean is their sum divided by that.
         """
         z = logits(outputs)
-        rows = z.shape[:-1]
-        y = labels.reshape(rows) if labels.numel() == rows.numel() else labels
+        y = fitting(labels, z, certain=z is not outputs)
         counted = y != IGNORED
         # Left out when zero: a formulation may have a smoothing of its own.
         more = {"smoothing": self.label_smoothing} if self.label_smoothing else {}
@@ -109,6 +109,23 @@ class Loss(nn.Module):
     def extra_repr(self) -> str:
         """What the loss was made with."""
         return f"{self.formulation!r}, reduction={self.reduction!r}"
+
+
+def fitting(y: Tensor, z: Tensor, certain: bool) -> Tensor:
+    """Targets in the shape of the examples, also where they come flat or with an axis of one.
+
+    Logits (N, C, C) with targets (N, C) fit both readings, ours and that of `F.cross_entropy`: so
+    they are refused, unless it is `certain` that the classes come last, as in a model's output.
+    """
+    rows = z.shape[:-1]
+    if y.shape == rows and len(rows) > 1 and z.shape[1:-1] == z.shape[2:] and not certain:
+        raise BadInput(
+            f"logits of shape {tuple(z.shape)} could have their classes on either axis; they are the "
+            f"last here, on axis 1 for F.cross_entropy: give logits and targets of examples in a row, "
+            f"shapes {(rows.numel(), z.shape[-1])} and {(rows.numel(),)}"
+        )
+    flat = y.shape in ((rows.numel(),), (*rows, 1))
+    return y.reshape(rows) if flat else y
 
 
 def logits(outputs: Any) -> Tensor:

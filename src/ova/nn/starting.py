@@ -9,63 +9,100 @@ from torch import Tensor, nn
 
 from ova.errors import BadInput
 from ova.nn.distances import distances
-from ova.nn.heads import LastLayer
+from ova.nn.heads import LastLayer, number
+from ova.nn.transforms import many, transformed
 
 
 class Starting(LastLayer):
-    """A head whose start is measured on a first batch.
+    """A head whose first values are measured on a first batch.
 
     Call `start(f, y)` before training, with embeddings as the network in training mode gives them;
     without that, the first forward in training mode does it, not knowing the targets y. A head that
     is only evaluated never starts.
+
+    Whether it has started is said by the buffer `started` alone, which is saved, loaded, copied and
+    averaged with the weights that it speaks of.
     """
 
     started: Tensor
+    # The buffer that was last found set, and its version then: it is not fetched from a GPU again
+    # before somebody replaces it or writes to it.
+    found: tuple[Tensor, int] | None = None
 
     def __init__(self, in_features: int, classes: int) -> None:
         super().__init__(in_features, classes)
-        # Saved, so that a loaded head does not start again. The plain attribute beside it spares
-        # every step a look at the device.
-        self.register_buffer("started", torch.tensor(False))
-        self.waiting = True
-        self.register_load_state_dict_post_hook(_look)
+        # A float, since those who average models may average their buffers too.
+        self.register_buffer("started", number(0))
 
     def forward(self, f: Tensor) -> Tensor:
         """Logits, after the start where that has not been."""
-        if self.waiting and self.training and f.numel():
-            if torch.distributed.is_initialized() and torch.distributed.get_world_size() > 1:
-                raise BadInput(
-                    "each process would start from its own batch: call head.start(f) with the "
-                    "same embeddings in all of them, before the model is wrapped"
-                )
-            self.start(f)
+        if self.training and f.numel() and not self._is_found() and _has_value(self.started):
+            self._start_once(f)
         return self.logits(f)
 
-    @torch.no_grad()
     def start(self, f: Tensor, y: Tensor | None = None) -> None:
         """Set centres and scale by the embeddings f of a first batch, and its targets if known."""
-        if f.shape[-1] != self.in_features or not f.numel():
-            raise BadInput(
-                f"a start needs embeddings of size {self.in_features}, not {tuple(f.shape)}"
-            )
-        self.measure(
-            f.detach().reshape(-1, self.in_features).float(), None if y is None else y.reshape(-1)
-        )
-        self.started.fill_(True)
-        self.waiting = False
+        self._start(f, y)
 
-    def measure(self, f: Tensor, y: Tensor | None) -> None:
-        """Set the first values from embeddings (B x D) and targets (B)."""
+    def measure(self, f: Tensor, y: Tensor | None) -> dict[str, Tensor]:
+        """First values of parameters and buffers, from embeddings (B x D) and targets (B)."""
         raise NotImplementedError
 
     def logits(self, f: Tensor) -> Tensor:
         """Logits of embeddings."""
         raise NotImplementedError
 
+    @torch.no_grad()
+    def _start(self, f: Tensor, y: Tensor | None = None, unless: Tensor | None = None) -> None:
+        if f.shape[-1] != self.in_features or not f.numel():
+            raise BadInput(
+                f"a start needs embeddings of size {self.in_features}, not {tuple(f.shape)}"
+            )
+        if transformed():
+            raise BadInput("no head can start inside torch.func: call head.start(f) before")
+        width = torch.promote_types(next(self.parameters()).dtype, torch.float32)
+        f = f.detach().reshape(-1, self.in_features).to(width)
+        for name, value in self.measure(f, None if y is None else y.reshape(-1)).items():
+            own = getattr(self, name)
+            own.copy_(value if unless is None else torch.where(unless, own, value))
+        self.started.fill_(1)
 
-def _look(head: nn.Module, _: Any) -> None:
-    assert isinstance(head, Starting)
-    head.waiting = not bool(head.started)
+    def _start_once(self, f: Tensor) -> None:
+        """Start, if the buffer says that this has not been."""
+        several = torch.distributed.is_initialized() and torch.distributed.get_world_size() > 1
+        if torch.compiler.is_compiling() and not several:
+            self._start(f, unless=self.started > 0)  # one graph for both cases, and no look
+        elif not self.started:
+            if several:
+                raise BadInput(
+                    "each process would start from its own batch: call head.start(f) with the "
+                    "same embeddings in all of them, before the model is wrapped"
+                )
+            self._start(f)
+        self.found = (self.started, _version(self.started))
+
+    def _is_found(self) -> bool:
+        flag, found = self.started, self.found
+        if found is None or found[0] is not flag:
+            return False
+        return torch.compiler.is_compiling() or found[1] == _version(flag)
+
+    def _load_from_state_dict(self, *args: Any) -> None:
+        self.found = None  # a compiled graph sees no versions
+        super()._load_from_state_dict(*args)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"found": None}  # a copy has versions of its own
+
+
+def _version(flag: Tensor) -> int:
+    """How often the flag was written to, where that is known."""
+    return -1 if torch.compiler.is_compiling() or flag.is_inference() else flag._version
+
+
+def _has_value(flag: Tensor) -> bool:
+    """Whether there is one value to look at: on the meta device none, in an ensemble many."""
+    return not (flag.is_meta or torch.compiler.is_exporting() or many(flag))
 
 
 class StartedDistance(Starting):
@@ -75,28 +112,30 @@ class StartedDistance(Starting):
     """
 
     scale: Tensor
+    falls = True
     spread = 0.1  # of the centres beside that of the embeddings: near each other they learn sooner
 
     def __init__(self, in_features: int, classes: int) -> None:
         super().__init__(in_features, classes)
         self.weight = nn.Parameter(torch.randn(classes, in_features) * in_features**-0.5)
-        self.register_buffer("scale", torch.ones(()))
+        self.register_buffer("scale", number(1))
 
     @property
     def centres(self) -> Tensor:
         """The weights are the centres."""
         return self.weight
 
-    def measure(self, f: Tensor, y: Tensor | None) -> None:
+    def measure(self, f: Tensor, y: Tensor | None) -> dict[str, Tensor]:
         """Centres around the mean of the batch, each towards the mean of its class where known."""
         mean = f.mean(0)
         radius = positive((f - mean).square().sum(-1).mean().sqrt())
-        self.weight.copy_(mean + self.spread * radius * self.weight)
+        weight = mean + self.spread * radius * self.weight
         if y is not None:
-            self.weight.add_(class_offsets(f - mean, y, self.classes))
-        d = distances(f, self.weight)
+            weight += class_offsets(f - mean, y, self.classes)
+        d = distances(f, weight)
         top = 4 * log(2 * self.classes - 1) / positive(d.mean())
-        self.scale.copy_(falling_to(1 / self.classes, lambda s: 2 * torch.sigmoid(-s * d), top))
+        scale = falling_to(1 / self.classes, lambda s: 2 * torch.sigmoid(-s * d), top)
+        return {"weight": weight, "scale": scale}
 
     def logits(self, f: Tensor) -> Tensor:
         """Minus the scaled distances."""

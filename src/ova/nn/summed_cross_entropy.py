@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from ova.nn.links import Link
+from ova.nn.transforms import transformed
 
 CHUNK = 2**17  # logits per working copy on a CPU
 SMALL = 2**14  # logits; below, the graph of single operations costs nothing
@@ -21,7 +22,8 @@ def summed_cross_entropy(z: Tensor, own: Tensor, known: Tensor, link: Link) -> T
     >>> summed_cross_entropy(torch.zeros(2, 3), own, known, SIGMOID).exp()
     tensor([8., 8.])
     """
-    if z.numel() < SMALL or torch.compiler.is_compiling() or torch.jit.is_tracing():  # type: ignore[attr-defined]
+    recorded = torch.compiler.is_compiling() or torch.jit.is_tracing()  # type: ignore[attr-defined]
+    if z.numel() < SMALL or recorded or transformed():
         return _by_single_operations(z, own, known, link)
     rows = z.shape[:-1]
     flat = z.reshape(-1, z.shape[-1])
