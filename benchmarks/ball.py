@@ -23,8 +23,8 @@ from ova.training.engine import Machine, launch
 class RandomDirections(Ball):
     """A ball whose start knows no targets."""
 
-    def measure(self, f: Tensor, _: Tensor | None) -> None:
-        super().measure(f, None)
+    def measure(self, f: Tensor, _: Tensor | None) -> dict[str, Tensor]:
+        return super().measure(f, None)
 
 
 def ball(**changed: float) -> type[Ball]:

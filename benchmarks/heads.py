@@ -20,7 +20,7 @@ from torch.profiler import ProfilerActivity, profile
 from ova.nn.formulations import FORMULATIONS
 
 SHAPES = [(256, 2048, 1000), (256, 2048, 20000)]
-PAPER = "softmax,dm,ova,ova-dm,ova-ball"
+SHOWN = "softmax,dm,ova,ova-dm,ova-ball,ova-roof,ova-horizon,ova-island,logitnorm,t2fnorm,isomax+"
 Step = Callable[[], None]
 
 
@@ -90,7 +90,7 @@ def measure(shape: tuple[int, int, int], names: list[str], rounds: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--only", default=PAPER, help="comma-separated formulations")
+    parser.add_argument("--only", default=SHOWN, help="comma-separated formulations")
     chosen = parser.parse_args()
     torch.set_flush_denormal(True)
     torch.manual_seed(0)

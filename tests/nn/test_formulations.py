@@ -171,7 +171,9 @@ def test_half_precision(name: str, dtype: torch.dtype) -> None:
     loss = form.loss(head(f), y)
     assert loss.dtype == torch.float32
     assert loss.isfinite().all()
-    assert all(g.dtype == dtype and g.isfinite().all() for g in gradients(loss, head, f))
+    for g in gradients(loss, head, f):
+        assert g.dtype == (dtype if g.dim() else torch.float32)  # single numbers keep all digits
+        assert g.isfinite().all()
 
 
 @EVERY

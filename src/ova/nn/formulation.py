@@ -12,29 +12,32 @@ from ova.nn.heads import LastLayer
 from ova.nn.links import CROSS_ENTROPY, SIGMOID, Binary, Link
 from ova.nn.losses import PerExample, one_vs_all_loss, softmax_loss, wide
 
-HeadMaker = Callable[[int, int], LastLayer]
-
 
 @dataclass(frozen=True)
 class Formulation:
     """How a classifier ends: embedding -> logits z -> probabilities, and the loss to train it."""
 
     about: str
-    head: HeadMaker  # (in_features, classes) -> a module that gives logits
+    head: type[LastLayer]  # (in_features, classes) -> a module that gives logits
     loss: PerExample  # (z, y, smoothing=0) -> one value per example
     probs: Callable[[Tensor], Tensor]
     log_probs: Callable[[Tensor], Tensor]
     normalised: bool  # whether the probabilities of an example sum to one
 
+    @property
+    def far_is_none(self) -> bool:
+        """Whether every p_k goes to 0 wherever the length of the embedding grows without bound."""
+        return self.head.falls and not self.normalised
 
-def softmax(about: str, head: HeadMaker, loss: PerExample = softmax_loss) -> Formulation:
+
+def softmax(about: str, head: type[LastLayer], loss: PerExample = softmax_loss) -> Formulation:
     """Classes that exclude each other, with probabilities that sum to one."""
     return Formulation(about, head, loss, _softmax, _log_softmax, normalised=True)
 
 
 def one_vs_all(
     about: str,
-    head: HeadMaker,
+    head: type[LastLayer],
     link: Link = SIGMOID,
     binary: Binary = CROSS_ENTROPY,
     trained_with: Link | None = None,
