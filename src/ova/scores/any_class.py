@@ -1,5 +1,11 @@
 """The probability that any of K independent yes-or-no answers is yes."""
 
-from ova.scores.score import Score, negated
+from ova.scores.score import free, negated
 
-SCORE = Score(negated("log_none"), "one minus the product of 1 - p, in its logarithmic form")
+SCORES = {
+    "any": free(
+        "one minus the product of 1 - p, in its logarithmic form",
+        "probabilities",
+        negated("log_none"),
+    )
+}

@@ -1,5 +1,5 @@
 """The free energy of the logits, negated (Liu et al., 2020)."""
 
-from ova.scores.score import Score
+from ova.scores.score import free
 
-SCORE = Score(lambda p: p.energy, "log sum exp of the logits")
+SCORES = {"energy": free("log sum exp of the logits", "logits", lambda p: p.energy)}

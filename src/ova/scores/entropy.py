@@ -1,5 +1,9 @@
 """The entropy of the probabilities, negated."""
 
-from ova.scores.score import Score, negated
+from ova.scores.score import free, negated
 
-SCORE = Score(negated("entropy"), "entropy, negated so that higher means inside")
+SCORES = {
+    "entropy": free(
+        "entropy, negated so that higher means inside", "probabilities", negated("entropy")
+    )
+}

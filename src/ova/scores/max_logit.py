@@ -1,5 +1,7 @@
 """The largest logit; for distances, the nearest class centre (Hendrycks et al., 2022)."""
 
-from ova.scores.score import Score
+from ova.scores.score import free
 
-SCORE = Score(lambda p: p.max_logit, "largest logit; smallest distance, negated")
+SCORES = {
+    "max_logit": free("largest logit; smallest distance, negated", "logits", lambda p: p.max_logit)
+}

@@ -1,5 +1,9 @@
 """The largest probability: the confidence itself (Hendrycks and Gimpel, 2017)."""
 
-from ova.scores.score import Score
+from ova.scores.score import free
 
-SCORE = Score(lambda p: p.confidence, "largest probability, never renormalised")
+SCORES = {
+    "max_p": free(
+        "largest probability, never renormalised", "probabilities", lambda p: p.confidence
+    )
+}
