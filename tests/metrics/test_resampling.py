@@ -1,5 +1,7 @@
 """Bootstrap intervals: seeded, the same vectorised or one by one, and as wide as theory says."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -14,9 +16,10 @@ from ova.metrics import (
     paired_difference,
 )
 from ova.metrics.metric import Mean
+from ova.metrics.ranking import rank
 from ova.metrics.resampling import bootstrap_all, bootstrap_ranking
 from ova.predictions import Predictions
-from ova.scores import SCORES
+from ova.scores import scores_of
 
 
 def said(n=400, seed=0, target=None):
@@ -26,8 +29,11 @@ def said(n=400, seed=0, target=None):
     return Predictions.from_probs(p, y, normalised=True, keep_probs=True)
 
 
-@pytest.mark.parametrize("name", METRICS)
-def test_every_metric_has_an_interval_around_it_that_a_seed_repeats(name):
+REDRAWN = [name for name, metric in METRICS.items() if metric.redrawn]
+
+
+@pytest.mark.parametrize("name", REDRAWN)
+def test_every_redrawn_metric_has_an_interval_around_it_that_a_seed_repeats(name):
     p, draws = said(), Draws(count=60, seed=3)
     once, again = (bootstrap(METRICS[name], p, draws=draws) for _ in range(2))
     assert once == again
@@ -35,8 +41,57 @@ def test_every_metric_has_an_interval_around_it_that_a_seed_repeats(name):
         assert METRICS[name](p) is None
     else:
         assert once.value == METRICS[name](p)
-        assert once.low < once.high
+        assert there(once.low) < there(once.high)
         assert bootstrap(METRICS[name], p, draws=Draws(count=60, seed=4)) != once
+
+
+CALIBRATION = ["ece", "ece_equal_mass", "ece_classwise", "mce", "rms_calibration_error"]
+
+
+def test_calibration_errors_are_not_redrawn():
+    assert [name for name in METRICS if name not in REDRAWN] == CALIBRATION
+    p = said(300)
+    for name in CALIBRATION:
+        found = there(bootstrap(METRICS[name], p))
+        assert found.value == METRICS[name](p)
+        if name in ("ece", "ece_equal_mass"):
+            assert 0 <= there(found.low) <= found.value <= there(found.high)
+        else:
+            assert (found.low, found.high) == (None, None)
+            assert there(paired_difference(METRICS[name], (p,), (p,))).low is None
+
+
+def answers(r, n, gap, shape=(3.0, 0.4)):
+    """Confidences, and answers that are right with that chance less a gap."""
+    confidence = r.beta(*shape, n)
+    wrong = (r.random(n) >= confidence - gap).astype(np.int32)
+    head: dict[str, Any] = {"id": np.arange(n), "target": np.zeros(n, np.int32), "classes": 2}
+    head["normalised"] = True
+    return Predictions(prediction=wrong, confidence=confidence, **head)
+
+
+@pytest.mark.parametrize("n", [300, 2000])
+@pytest.mark.parametrize("gap", [0, 0.03, 0.2])
+def test_intervals_of_the_ece_hold_the_truth(n, gap):
+    r = np.random.default_rng(n)
+    truth = np.minimum(r.beta(3, 0.4, 10**6), gap).mean()  # no answer is right less than never
+    found = [there(bootstrap(METRICS["ece"], answers(r, n, gap))) for _ in range(200)]
+    held = [there(i.low) <= truth <= there(i.high) for i in found]
+    assert np.mean(held) >= 0.95
+    assert all(there(i.low) <= i.value <= there(i.high) for i in found)
+
+
+def test_differences_of_the_ece_hold_the_truth():
+    """Both are calibrated; the blunt one shows a larger error, and did so in nearly every interval."""
+    r = np.random.default_rng(0)
+    held, larger = [], []
+    for _ in range(100):
+        sharp, blunt = answers(r, 1000, 0, (9, 0.6)), answers(r, 1000, 0, (3, 2))
+        found = there(paired_difference(METRICS["ece"], (sharp,), (blunt,)))
+        held.append(there(found.low) <= 0 <= there(found.high))
+        larger.append(found.value > 0)
+    assert np.mean(larger) > 0.95
+    assert np.mean(held) >= 0.95
 
 
 def test_all_draws_at_once_are_the_draws_one_by_one():
@@ -51,14 +106,14 @@ def test_the_interval_of_a_mean_is_that_of_the_central_limit():
     p = said(5000)
     found = there(bootstrap(METRICS["accuracy"], p, draws=Draws(count=2000)))
     deviation = np.sqrt(found.value * (1 - found.value) / 5000)
-    assert (found.high - found.low) / deviation == pytest.approx(2 * 1.96, rel=0.06)
+    assert (there(found.high) - there(found.low)) / deviation == pytest.approx(2 * 1.96, rel=0.06)
 
 
 def test_inside_and_outside_are_redrawn_apart():
     inside, outside = said(200), said(150, 1, target=np.full(150, -1))
     found = there(bootstrap(detection("auroc", "max_p"), inside, outside, draws=Draws(count=100)))
     assert found.value == detection("auroc", "max_p")(inside, outside)
-    assert found.low < found.value < found.high
+    assert there(found.low) < found.value < there(found.high)
     assert bootstrap(detection("auroc", "energy"), inside, outside) is None
 
 
@@ -67,7 +122,9 @@ def test_many_statistics_together_have_the_intervals_they_have_alone():
     assert bootstrap_all(METRICS, p, draws=draws) == {
         name: bootstrap(metric, p, draws=draws) for name, metric in METRICS.items()
     }
-    assert bootstrap_ranking(DETECTION, p, outside, SCORES["entropy"], draws) == {
+    a, b = (scores_of(x)["entropy"] for x in (p, outside))
+    sizes = (len(p), len(outside))
+    assert bootstrap_ranking(DETECTION, lambda i, j: rank(a[i], b[j]), sizes, draws) == {
         name: bootstrap(detection(name, "entropy"), p, outside, draws=draws) for name in DETECTION
     }
 
@@ -81,8 +138,8 @@ def test_a_paired_difference_is_narrower_than_two_intervals():
     alone = there(bootstrap(METRICS["accuracy"], a, draws=draws))
     before, after = (there(METRICS["accuracy"](p)) for p in (a, b))
     assert paired.value == after - before
-    assert paired.high - paired.low < alone.high - alone.low
-    same = there(paired_difference(METRICS["ece"], (a,), (a,), draws))
+    assert there(paired.high) - there(paired.low) < there(alone.high) - there(alone.low)
+    same = there(paired_difference(METRICS["accuracy"], (a,), (a,), draws))
     assert (same.value, same.low, same.high) == (0, 0, 0)
 
 

@@ -19,7 +19,7 @@ from ova.training.run_folder import Run
 EVIL = "</script><script>document.title='owned'</script><img src=x onerror=alert(1)>"
 THRESHOLD = Threshold(
     value=0.8125,
-    promise=Promise(accuracy=0.95, coverage=0.5, leak=0.1, confidence=0.9),
+    promise=Promise(accuracy=0.95, coverage=0.5, leak=0.1, certainty=0.9),
     n=1234,
     answered=0.75,
     accuracy=0.975,
@@ -52,7 +52,7 @@ def test_the_promise_is_said_in_words_with_what_it_rests_on():
     text = words(FACTS)
     for part in (
         "Above 0.9375 of its confidence; 0.8125 before calibration",
-        "promised, with 90 % confidence, that",
+        "promised, with 90 % certainty, that",
         "at least 95 % of its answers are right",
         "at least 50 % of the inputs are answered",
         "at most 10 % of the inputs that belong to no class are answered",
@@ -73,7 +73,7 @@ def test_only_what_was_promised_is_said():
 
 
 def test_every_part_of_a_promise_has_words():
-    parts = set(vars(Promise())) - {"confidence"}
+    parts = set(vars(Promise())) - {"certainty"}
     assert set(model.PARTS) == parts
     assert len(model.parts(Promise(0.9, 0.8, 0.1))) == len(parts)
 
@@ -91,7 +91,7 @@ def test_nothing_could_be_promised(run):
     )
     text = words(facts)
     assert "Never as nothing could be promised" in text
-    assert "Wanted for new inputs of the same kind, with 95 % confidence, was that" in text
+    assert "Wanted for new inputs of the same kind, with 95 % certainty, was that" in text
     assert f"That {none.why_not}." in text
     assert "299 would be needed" in text
     assert "is promised" not in text

@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from scipy import stats
 
 import made_runs
 from narrowing import there
@@ -23,7 +22,6 @@ from ova.report import (
     comparison,
     evidence,
     figures,
-    intervals,
     page,
     paper,
     runs,
@@ -328,45 +326,6 @@ def test_packed_rows_unpack_to_the_same(rows):
     assert json.dumps(again, sort_keys=True) == json.dumps(expected, sort_keys=True)
 
 
-# Intervals
-
-
-def test_intervals_are_student_s():
-    values = [0.91, 0.93, 0.90, 0.95]
-    found = intervals.over_seeds(values)
-    low, high = stats.t.interval(0.95, 3, np.mean(values), stats.sem(values))
-    assert (found.low, found.high) == pytest.approx((low, high), rel=1e-12)
-
-
-def rows_of(values, first=0):
-    return [{"seed": first + i, "value": v} for i, v in enumerate(values)]
-
-
-def test_differences_are_paired_over_common_seeds_else_welch_s():
-    a, b = [0.9, 0.95, 0.93], [0.85, 0.91, 0.9]
-    paired, how = intervals.difference(rows_of(a), rows_of(b))
-    expected = stats.ttest_rel(a, b).confidence_interval()
-    assert (paired.low, paired.high) == pytest.approx((expected.low, expected.high), rel=1e-9)
-    assert how == "paired over 3 seeds"
-    apart, how = intervals.difference(rows_of(a), rows_of(b, first=10))
-    expected = stats.ttest_ind(a, b, equal_var=False).confidence_interval()
-    assert (apart.low, apart.high) == pytest.approx((expected.low, expected.high), rel=1e-9)
-    single, how = intervals.difference(rows_of([0.9]), rows_of([0.8]))
-    assert (single.low, how) == (None, "one seed: no interval")
-
-
-def test_an_interval_of_a_share_stays_between_0_and_1():
-    found = intervals.estimate([{"value": 0.0}, {"value": 0.1}])
-    assert found.low == 0.0
-    assert there(found.high) <= 1.0
-
-
-def test_a_bootstrap_interval_serves_where_there_is_one_seed():
-    row = {"value": 0.5, "low": 0.4, "high": 0.6}
-    assert intervals.estimate([row]) == intervals.Estimate(0.5, 0.4, 0.6, 1, "bootstrap")
-    assert intervals.estimate([{"value": 0.5}]).how == "one seed"
-
-
 # The page
 
 
@@ -411,17 +370,14 @@ def test_names_from_data_stay_text(tmp_path):
     assert json.loads(data)["charts"][0]["experiment"] == EVIL
 
 
-def test_the_summary_says_what_the_intervals_allow(found):
+def test_the_summary_names_the_best_mean_of_each_column(found):
     mine = [run for run in found if run.experiment == "cifar10-desk"]
-    html, ties = summary.overview(mine), 0
     for measure in summary.MEASURES:
-        table = intervals.estimates(measure.rows(mine), runs.labels(mine))
+        table = measure.table(mine)
         assert set(table) == set(made_runs.CHARACTER)
-        said = there(intervals.verdict(table, measure.higher))
-        ties += len(said.tied)
         best = max(table, key=lambda k: table[k].mean * (1 if measure.higher else -1))
-        assert said.best == best
-    assert html.count("no clear difference") == ties
+        assert there(measure.verdict(mine)).best == best
+    assert summary.overview(mine).count(">best mean<") == len(summary.MEASURES)
 
 
 def test_one_seed_claims_no_difference(found):
@@ -487,7 +443,11 @@ def test_the_paper_s_numbers_stand_beside_ours(found):
     mean = np.mean([row["value"] for row in ours if row["label"] == "ova"])
     assert "0.893" in html  # the paper's ova against SVHN
     assert f"{mean:.3f}" in html
+    assert "caption says Wide ResNet 28-10" in html  # and the paper's histogram another network
     assert "shorter training" in page.html(mine)
+    start = [replace(run, label="ova-zero") for run in mine if run.label == "ova"]
+    for shown, times in ((html, 1), (paper.beside(paper.T2, start), 2)):
+        assert shown.count("<td>0.893</td>") == times  # also of ova as the paper starts it
 
 
 def test_a_baseline_gives_differences_with_intervals(root, tmp_path):

@@ -11,15 +11,24 @@ from ova.errors import BadInput
 from ova.files import Row
 from ova.metrics import DETECTION, METRICS, Draws, Interval
 from ova.metrics.calibration import BINS, Reliability, reliability
-from ova.metrics.ranking import Ranking, precision_recall, rank, roc
+from ova.metrics.halves import SCORE, Halved, auroc_of_sets, mean, of_set
+from ova.metrics.ranking import Detection, Ranking, precision_recall, rank, roc
 from ova.metrics.resampling import bootstrap_all, bootstrap_ranking
-from ova.metrics.selective import accuracy_confidence, certainty, histogram, risk_coverage
+from ova.metrics.selective import (
+    MIXED,
+    accuracy_confidence,
+    certainty,
+    histogram,
+    mixture,
+    risk_coverage,
+)
 from ova.metrics.shift import Table, boxes, mean_over_shift
 from ova.metrics.thresholds200 import aupr_200, auroc_200
 from ova.predictions import Predictions, SetName
+from ova.predictions.checks import check_classes
 from ova.predictions.columns import Array
 from ova.predictions.sets import TEST
-from ova.scores import SCORES
+from ova.scores import scores_of
 
 Sets = Mapping[str, Predictions | Callable[[], Predictions]]
 POINTS = 500  # of a curve in the report; the numbers are read off all of them
@@ -40,13 +49,18 @@ class Calibration(Protocol):
 
 
 def evaluate(
-    sets: Sets, draws: Draws | None = None, calibration: Calibration | None = None
+    sets: Sets,
+    draws: Draws | None = None,
+    calibration: Calibration | None = None,
+    *,
+    halves: bool = False,
 ) -> tuple[list[Row], list[Row]]:
     """Measurements and curves of sets named `test`, `shift/<type>/<severity>`, `ood/<name>`, ...
 
     A set may be a function that makes it; then `test` and one other are in memory at a time. With
-    `draws` each measurement has a bootstrap interval `low`, `high`. With a calibration, `test` and
-    the shifted sets have rows after it too, with its method under the key `calibration`.
+    `draws` each measurement that can have one has an interval `low`, `high`. With a calibration,
+    `test` and the shifted sets have rows after it too, with its method under the key `calibration`.
+    With `halves` what verdicts are about has its values on random halves of the examples.
 
     >>> said = Predictions.from_probs([[0.9, 0.1], [0.4, 0.6]], [0, 0], normalised=True)
     >>> rows, curves = evaluate({"test": said})
@@ -60,10 +74,15 @@ def evaluate(
     after: list[Row] = []
     curves: list[Row] = []
     pooled: dict[int, Reliability] = {}
+    halved: dict[tuple[str, str], Halved] = {}
     test = _made(sets, TEST) if "test" in sets else None
     for name in names:
         p = test if name == "test" and test is not None else _made(sets, name)
+        if test is not None:
+            check_classes(p, name, test, TEST)
         rows += measurements(name, p, draws)
+        if halves:
+            halved |= halves_of(name, p, test)
         if calibration is not None and name.calibrated:
             after += calibrated(name, calibration.apply(p))
         if name.outside and test is not None:
@@ -77,6 +96,7 @@ def evaluate(
         del p  # before the next is made
     curves += [_reliability(SetName.shift("*", s), c) for s, c in sorted(pooled.items())]
     rows += aggregates(rows)
+    rows = with_halves(rows, halved)
     if calibration is not None:
         rows += [r | {"calibration": calibration.method} for r in after + aggregates(after)]
     return rows, curves
@@ -104,24 +124,49 @@ def detections(
 ) -> list[Row]:
     """Every detection metric for every score that both sets have, and AUC on 200 thresholds."""
     n = len(inside) + len(outside)
-    rows: list[Row] = []
-    for score, of in SCORES.items():
-        a, b = of(inside), of(outside)
-        if a is None or b is None:
-            continue
-        if draws is None:
-            r = rank(a, b)
-            found: dict[str, Row] = {m: {"value": entry(r)} for m, entry in DETECTION.items()}
-        else:
-            intervals = bootstrap_ranking(DETECTION, inside, outside, of, draws)
-            found = {metric: _interval(interval, draws) for metric, interval in intervals.items()}
-        for metric, values in found.items():
-            parameters = {"score": score, **DETECTION[metric].parameters}
-            rows.append(_row(name, metric, n, parameters, values))
+    rows = [
+        row
+        for score, (a, b) in _both(inside, outside).items()
+        for row in by_score(SetName(name), score, (a, b, inside.correct), draws)
+    ]
     for metric, measure in {"auroc_200": auroc_200, "aupr_outside_200": aupr_200}.items():
         value = {"value": measure(inside.confidence, outside.confidence)}
         rows.append(_row(name, metric, n, {"score": "max_p", "thresholds": 200}, value))
     return rows
+
+
+def by_score(
+    name: SetName, score: str, values: tuple[Array, Array, Array | None], draws: Draws | None
+) -> Iterator[Row]:
+    """What one score does: tells inside from outside, and ranks right answers above all others.
+
+    `values` are the score inside and outside and where the answers inside are right, if that is known.
+    """
+    a, b, right = values
+    sizes = (len(a), len(b))
+    yield from read_off(name, score, DETECTION, (lambda i, j: rank(a[i], b[j]), sizes), draws)
+    if right is not None:
+        mixed = (lambda i, j: mixture(a[i], right[i], b[j]), sizes)
+        yield from read_off(name.with_test, score, MIXED, mixed, draws)
+
+
+def read_off(
+    dataset: str,
+    score: str,
+    table: Mapping[str, Detection],
+    ranked: tuple[Callable[[Array, Array], Ranking], tuple[int, int]],
+    draws: Draws | None,
+) -> Iterator[Row]:
+    """A row for every entry of the table, from a function that ranks rows of two sets, and their sizes."""
+    make, sizes = ranked
+    if draws is None:
+        r = make(*map(np.arange, sizes))
+        found: dict[str, Row] = {metric: {"value": entry(r)} for metric, entry in table.items()}
+    else:
+        intervals = bootstrap_ranking(table, make, sizes, draws)
+        found = {metric: _interval(interval, draws) for metric, interval in intervals.items()}
+    for metric, known in found.items():
+        yield _row(dataset, metric, sum(sizes), {"score": score, **table[metric].parameters}, known)
 
 
 def aggregates(rows: list[Row]) -> list[Row]:
@@ -150,6 +195,42 @@ def aggregates(rows: list[Row]) -> list[Row]:
     return found
 
 
+def halves_of(
+    name: SetName, p: Predictions, test: Predictions | None
+) -> dict[tuple[str, str], Halved]:
+    """What verdicts are about: accuracy and ECE of the test set, ECE under shift, AUROC by confidence."""
+    if name == TEST:
+        found = of_set(name, p, ("accuracy", "ece"))
+    elif name.shifted:
+        found = of_set(name, p, ("ece",))
+    elif name.outside and test is not None:
+        auroc = auroc_of_sets((TEST, test), (name, p))
+        found = {} if auroc is None else {"auroc": auroc}
+    else:
+        found = {}
+    return {(name, metric): values for metric, values in found.items()}
+
+
+def with_halves(rows: list[Row], halved: dict[tuple[str, str], Halved]) -> list[Row]:
+    """The rows, those of test and outside sets and of the strongest shift with their halves."""
+    shifted = {
+        SetName(dataset): h for (dataset, _), h in halved.items() if SetName(dataset).shifted
+    }
+    kept = {key: h for key, h in halved.items() if key[0] not in shifted}
+    if shifted:
+        top = max(name.severity for name in shifted)
+        strongest = mean(h for name, h in shifted.items() if name.severity == top)
+        kept[SetName.shift("*", top), "ece"] = strongest
+    return [row | _halves(row, kept.get((row["dataset"], row["metric"]))) for row in rows]
+
+
+def _halves(row: Row, found: Halved | None) -> Row:
+    if found is None or row.get("score", SCORE) != SCORE:
+        return {}
+    values = {"halves": [_rounded(x) for x in found.values.tolist()]}
+    return values | ({"excess": _rounded(found.excess)} if found.excess else {})
+
+
 def inside_curves(name: str, p: Predictions) -> Iterator[Row]:
     """Reliability, accuracy against confidence and risk against coverage of one set."""
     yield _reliability(name, reliability(p))
@@ -164,15 +245,19 @@ def outside_curves(name: SetName, test: Predictions, p: Predictions) -> Iterator
     yield _accuracy_confidence(mixed, test, p)
     yield _risk_coverage(mixed, certainty(test, p))
     yield _curve(mixed, "histogram", vars(histogram(test, p)))
-    for score, of in SCORES.items():
-        a, b = of(test), of(p)
-        if a is not None and b is not None:
-            r = rank(a, b)
-            fpr, tpr = _thinned(*roc(r))
-            yield _curve(name, "roc", {"fpr": fpr, "tpr": tpr}, score=score)
-            recall, precision = _thinned(*precision_recall(r))
-            columns = {"recall": recall, "precision": precision}
-            yield _curve(name, "precision_recall", columns, score=score, positive="inside")
+    for score, (a, b) in _both(test, p).items():
+        r = rank(a, b)
+        fpr, tpr = _thinned(*roc(r))
+        yield _curve(name, "roc", {"fpr": fpr, "tpr": tpr}, score=score)
+        recall, precision = _thinned(*precision_recall(r))
+        columns = {"recall": recall, "precision": precision}
+        yield _curve(name, "precision_recall", columns, score=score, positive="inside")
+
+
+def _both(inside: Predictions, outside: Predictions) -> dict[str, tuple[Array, Array]]:
+    """Every score that both sets have."""
+    mine, theirs = scores_of(inside), scores_of(outside)
+    return {name: (values, theirs[name]) for name, values in mine.items() if name in theirs}
 
 
 def _made(sets: Sets, name: SetName) -> Predictions:
@@ -195,7 +280,9 @@ def _made(sets: Sets, name: SetName) -> Predictions:
 
 
 def _interval(interval: Interval | None, draws: Draws) -> Row:
-    return {"value": None} if interval is None else asdict(interval) | {"draws": draws.count}
+    if interval is None or interval.low is None:
+        return {"value": None if interval is None else interval.value}
+    return asdict(interval) | {"draws": draws.count}
 
 
 def _row(dataset: str, metric: str, n: int, parameters: Mapping[str, Any], found: Row) -> Row:

@@ -6,7 +6,7 @@ import numpy as np
 
 from ova.metrics.calibration import counts, edges_of
 from ova.metrics.metric import Metric
-from ova.metrics.ranking import Ranking, rank
+from ova.metrics.ranking import Detection, Ranking, rank
 from ova.predictions import Predictions
 from ova.predictions.columns import Array
 
@@ -60,9 +60,13 @@ def accuracy_confidence(
 
 def certainty(inside: Predictions, outside: Predictions | None = None) -> Ranking:
     """Right answers against wrong ones by confidence; answers to outside examples are wrong."""
-    right = inside.correct
-    wrong = [inside.confidence[~right]] + ([] if outside is None else [outside.confidence])
-    return rank(inside.confidence[right], np.concatenate(wrong), both=False)
+    strange = inside.confidence[:0] if outside is None else outside.confidence
+    return mixture(inside.confidence, inside.correct, strange)
+
+
+def mixture(inside: Array, right: Array, outside: Array) -> Ranking:
+    """Right answers against wrong ones by a score, and whatever is outside is answered wrongly."""
+    return rank(inside[right], np.concatenate([inside[~right], outside]), both=False)
 
 
 def risk_coverage(r: Ranking) -> tuple[Array, Array]:
@@ -86,6 +90,23 @@ def aurc(r: Ranking) -> float:
     from ova.metrics.counting import risk_sum
 
     return float(risk_sum(*r.accepted()) / (r.n + r.m))
+
+
+def augrc(r: Ranking) -> float:
+    """The mean over coverages of P(answered and wrong): every error weighs by how sure it was.
+
+    (pairs of a wrong one above a right one, ties half, + W^2 / 2) / N^2 for W wrong of N, from whole
+    numbers. Traub et al. (2024).
+
+    >>> said = Predictions.from_probs([[0.9, 0.1], [0.6, 0.4]], [0, 1], normalised=True)
+    >>> augrc(certainty(said))
+    0.125
+    """
+    from ova.metrics.counting import twice_wins
+
+    return float(
+        (2 * r.n * r.m - twice_wins(r.inside, r.outside) + r.m**2) / (2 * (r.n + r.m) ** 2)
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,4 +142,15 @@ METRICS = {
         "lower",
         "area under risk against coverage, by confidence",
     ),
+    "augrc": Metric(
+        lambda p: augrc(certainty(p)),
+        "lower",
+        "mean over coverages of the share that is answered and wrong, by confidence",
+    ),
+}
+# Of the test set with examples outside the classes mixed in, which count as errors: what a user
+# meets who must refuse both. Read off the ranking of `mixture`.
+MIXED = {
+    "aurc": Detection(aurc, "lower", "area under risk against coverage; outside counts as wrong"),
+    "augrc": Detection(augrc, "lower", "mean share answered and wrong; outside counts as wrong"),
 }

@@ -6,7 +6,7 @@ from importlib import import_module
 from ova.metrics.metric import Metric
 from ova.metrics.ranking import Detection, rank
 from ova.predictions import Predictions
-from ova.scores import SCORES
+from ova.scores import scores_of
 
 _FILES = (  # each has entries in its METRICS, or DETECTION, or both
     "proper",
@@ -27,7 +27,7 @@ def detection(name: str, score: str) -> Callable[[Predictions, Predictions], flo
     """A detection metric by a score as a function of (inside, outside), for the bootstrap."""
 
     def measure(inside: Predictions, outside: Predictions) -> float | None:
-        a, b = SCORES[score](inside), SCORES[score](outside)
+        a, b = (scores_of(p).get(score) for p in (inside, outside))
         return None if a is None or b is None else DETECTION[name](rank(a, b))
 
     return measure

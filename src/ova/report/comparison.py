@@ -5,7 +5,7 @@ from statistics import fmean
 from typing import Any
 
 from ova.files import Row
-from ova.report.intervals import Estimate, difference
+from ova.report.intervals import Spread, difference, sign
 from ova.report.markup import Markup, el, table
 from ova.report.numbers import interval, shown, signed
 from ova.report.runs import experiments, labels
@@ -40,22 +40,30 @@ def against(runs: Sequence[Run], baseline: Sequence[Run]) -> Markup:
 
 def line(name: str, measure: Measure, new: Sequence[Row], old: Sequence[Row]) -> list[Any]:
     """One comparison."""
-    found, how = difference(new, old)
+    found = difference(new, old)
     before, after = (fmean(row["value"] for row in side) for side in (old, new))
+    if found is None:
+        moved, shown_interval = after - before, el("small", "one seed: no interval")
+    else:
+        moved, how = found.mean, found.how
+        how += ", and test examples" if found.examples is not None else ", on this test set"
+        shown_interval = el("span", interval(found.at(), measure.unit), " ", el("small", how))
     return [
         name,
         measure.name,
         shown(before, measure.unit),
         shown(after, measure.unit),
-        el("b", signed(found.mean, measure.unit)),
-        el("span", interval(found, measure.unit), " ", el("small", how)),
+        el("b", signed(moved, measure.unit)),
+        shown_interval,
         verdict(found, measure.higher),
     ]
 
 
-def verdict(found: Estimate, higher: bool) -> Markup:
-    """Better or worse when the interval leaves out zero, else no clear difference."""
-    if found.low is None or found.high is None or found.low <= 0 <= found.high:
+def verdict(found: Spread | None, higher: bool) -> Markup:
+    """Better or worse when the interval over seeds and test examples leaves out zero."""
+    if found is not None and found.examples is None:
+        return el("span", "not tried on other examples", class_="badge tied")
+    if not (which := sign(found)):
         return el("span", "no clear difference", class_="badge tied")
-    good = (found.mean > 0) == higher
+    good = (which > 0) == higher
     return el("span", "better" if good else "worse", class_="badge" if good else "badge bad")

@@ -8,7 +8,7 @@ from typing import Any
 from ova.files import Row
 from ova.predictions.sets import SetName
 from ova.report import select
-from ova.report.intervals import estimates
+from ova.report.intervals import Estimate, basis, estimates
 from ova.report.markup import Markup, el, join, table
 from ova.report.numbers import interval, plain
 from ova.report.runs import labels
@@ -22,9 +22,11 @@ def ood_table(runs: Sequence[Run]) -> Markup | None:
     """Per OOD set and label the numbers of telling apart, exact and as the paper's pipeline had them."""
     names = labels(runs)
     body: list[list[Any]] = []
+    shown: list[Estimate] = []
     metrics = [m for m in OOD if any(select.over_ood([run], m) for run in runs)]
     for dataset in select.outside(runs):
         found = {m: estimates(select.values(runs, m, dataset), names) for m in metrics}
+        shown += [each for column in found.values() for each in column.values()]
         for name in names:
             if any(name in column for column in found.values()):
                 cells = [value(found[m].get(name)) for m in metrics]
@@ -32,7 +34,10 @@ def ood_table(runs: Sequence[Run]) -> Markup | None:
     if not body:
         return None
     head = ["Unknown inputs", "Formulation", *(OOD[m] for m in metrics)]
-    caption = "Telling unknown inputs from known ones by confidence; chance is an AUROC of 0.5"
+    caption = (
+        "Telling unknown inputs from known ones by confidence; chance is an AUROC of 0.5; "
+        f"95 % intervals {basis(shown)}"
+    )
     return table(head, body, caption, "ood")
 
 
@@ -69,10 +74,11 @@ def all_rows(runs: Sequence[Run]) -> Markup:
 
 def parameters(row: Row) -> str:
     """What a measurement was computed with, as text."""
-    known = ("dataset", "metric", "value", "n", "low", "high", "draws", "why", *BOX)
+    known = ("dataset", "metric", "value", "n", *SPREAD, "why", *BOX)
     return ", ".join(f"{key} {value}" for key, value in row.items() if key not in known)
 
 
+SPREAD = ("low", "high", "draws", "halves", "excess")
 BOX = ("minimum", "lower_quartile", "median", "upper_quartile", "maximum", "types")
 
 

@@ -49,13 +49,13 @@ def section(model: ModelFacts) -> Markup:
 def promise(model: ModelFacts) -> Markup:
     """When the model answers, what is promised of that, and the examples on which it rests."""
     threshold = model.threshold
-    sure = share(threshold.promise.confidence)
+    sure = share(threshold.promise.certainty)
     wanted = el("ul", [el("li", part) for part in parts(threshold.promise)])
     if threshold.promised:
-        said = f"For new inputs of the same kind it is promised, with {sure} confidence, that"
+        said = f"For new inputs of the same kind it is promised, with {sure} certainty, that"
         big, end = rule(model), basis(threshold)
     else:
-        said = f"Wanted for new inputs of the same kind, with {sure} confidence, was that"
+        said = f"Wanted for new inputs of the same kind, with {sure} certainty, was that"
         big = ["Never ", el("small", "as nothing could be promised")]
         end = f"That {threshold.why_not}. So it says “none of the above” to everything."
     return join(
@@ -92,7 +92,9 @@ def parts(promise: Promise) -> list[str]:
 
 def basis(threshold: Threshold) -> str:
     """The examples that the promise rests on, and what was seen on them."""
-    said = f"It rests on {threshold.n:,} held-out examples, of which {percent(threshold.answered)} are answered"
+    none = f" ({threshold.none:,} of them of none of the classes)" if threshold.none else ""
+    answered = f"of which {percent(threshold.answered)} are answered"
+    said = f"It rests on {threshold.n:,} held-out examples{none}, {answered}"
     if threshold.accuracy is not None:
         said += f", {percent(threshold.accuracy)} of those rightly"
     if threshold.leak is not None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ova.nn.formulations import PAPER
+from ova.nn.formulations import PAPER, PAPER_START
 from ova.report import select
 from ova.report.intervals import estimates
 from ova.report.markup import Markup, el, table
@@ -50,7 +50,8 @@ T1 = Printed(
 T2 = Printed(
     "T2",
     "CIFAR-10",
-    "Table T2: CIFAR-10 against other images; an unknown image is the positive class of the AUPRC",
+    "Table T2: CIFAR-10 against other images; an unknown image is the positive class of the AUPRC. "
+    "The paper's caption says Wide ResNet 28-10, its histogram of the same models ResNet-20",
     (
         Column("CIFAR-100 AUROC", "auroc", "ood/cifar100", "", (0.7334, 0.7478, 0.8449, 0.6805)),
         Column(
@@ -97,7 +98,8 @@ def beside(printed: Printed, runs: Sequence[Run]) -> Markup:
     for name in [*PAPER, *(label for label in names if label not in PAPER)]:
         row: list[Any] = [name]
         for column, found in zip(printed.columns, ours, strict=True):
-            theirs = column.printed[PAPER.index(name)] if name in PAPER else None
+            paper = PAPER_START.get(name, name)
+            theirs = column.printed[PAPER.index(paper)] if paper in PAPER else None
             row += [shown(theirs, column.unit), own(found.get(name), column.unit)]
         body.append(row)
     return table(head, body, printed.caption, "paper")

@@ -97,7 +97,7 @@ def first(runs: Sequence[Run]) -> Markup | None:
     found = summary.shortfalls(runs)
     if not found:
         return None
-    names = " and ".join([", ".join(found[:-1]), found[-1]] if len(found) > 1 else found)
+    names = summary.listed(found)
     text = f"First what did not work: softmax has a better mean than every one-vs-all formulation in {names}."
     return el("p", text, class_="first")
 
@@ -149,7 +149,9 @@ def drawing(page: Page, experiment: str, name: str, rows: list[Row], runs: Seque
 
 def note(name: str) -> str:
     """How the two columns compare."""
-    text = "The paper's printed numbers beside ours, with 95 % intervals where seeds allow."
+    text = (
+        "The paper's printed numbers beside ours, with 95 % intervals over seeds, on this test set."
+    )
     if name.endswith("-desk"):
         text += " Ours come from a shorter training than the paper's, so they may differ for that reason alone."
     return text

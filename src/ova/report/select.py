@@ -1,6 +1,7 @@
 """From runs to plain rows: one value or one point of a curve per row, with its label and seed."""
 
 from collections.abc import Iterator, Sequence
+from statistics import fmean
 from typing import Any
 
 from ova.files import Row
@@ -31,9 +32,9 @@ def measured(run: Run, metric: str, *, calibrated: bool = False, **wanted: Any) 
 
 
 def values(runs: Sequence[Run], metric: str, dataset: str) -> list[Row]:
-    """One value of the metric on a data set per run; `low` and `high` if the row has an interval."""
+    """One value of the metric on a data set per run, with what the row says of its spread."""
     return [
-        {"label": run.label, "seed": run.seed, "value": row["value"]} | interval(row)
+        {"label": run.label, "seed": run.seed, "value": row["value"]} | interval(row) | halves(row)
         for run in runs
         for row in list(measured(run, metric, dataset=dataset))[:1]
     ]
@@ -44,6 +45,13 @@ def interval(row: Row) -> Row:
     if row.get("low") is None or row.get("high") is None:
         return {}
     return {"low": row["low"], "high": row["high"]}
+
+
+def halves(row: Row) -> Row:
+    """The values on halves of the test examples, where a row has them."""
+    if "halves" not in row:
+        return {}
+    return {key: value for key, value in row.items() if key in ("halves", "excess", "n")}
 
 
 def outside(runs: Sequence[Run]) -> list[SetName]:
@@ -81,7 +89,10 @@ def strongest(runs: Sequence[Run], metric: str) -> list[Row]:
     """Per run, the mean of the metric over all types at the largest severity."""
     found = over_types(shifts(runs, metric), metric)
     top = max((row["severity"] for row in found), default=0)
-    return [row for row in found if row["severity"] == top]
+    means = values(runs, metric, SetName.shift("*", top))
+    known = {(row["label"], row["seed"]): halves(row) for row in means}
+    strong = (row for row in found if row["severity"] == top)
+    return [row | known.get((row["label"], row["seed"]), {}) for row in strong]
 
 
 def over_ood(runs: Sequence[Run], metric: str) -> list[Row]:
@@ -92,8 +103,17 @@ def over_ood(runs: Sequence[Run], metric: str) -> list[Row]:
         if each:
             value = sum(row["value"] for row in each.values()) / len(each)
             known = interval(next(iter(each.values()))) if len(each) == 1 else {}
-            found.append({"label": run.label, "seed": run.seed, "value": value} | known)
+            head = {"label": run.label, "seed": run.seed, "value": value}
+            found.append(head | known | mean_halves([halves(row) for row in each.values()]))
     return found
+
+
+def mean_halves(rows: Sequence[Row]) -> Row:
+    """The halves of the mean over several sets, if all have them."""
+    if not all(rows):
+        return {}
+    means = [fmean(each) for each in zip(*(row["halves"] for row in rows), strict=True)]
+    return {"halves": means, "n": sum(row["n"] for row in rows)}
 
 
 def curves(run: Run, name: str) -> Iterator[Row]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from ova.files import Row
 from ova.report import select
-from ova.report.intervals import Estimate, Verdict, estimates, verdict
+from ova.report.intervals import BOTH, Estimate, Verdict, basis, estimates, verdict
 from ova.report.markup import Markup, el, table
 from ova.report.numbers import interval, shown
 from ova.report.runs import labels
@@ -28,6 +28,10 @@ class Measure:
         """The estimate of every label that was measured."""
         return estimates(self.rows(runs), labels(runs))
 
+    def verdict(self, runs: Sequence[Run]) -> Verdict | None:
+        """Which label is best, if any was measured."""
+        return verdict(self.rows(runs), labels(runs), self.higher)
+
 
 MEASURES = (
     Measure(
@@ -49,6 +53,10 @@ MEASURES = (
 )  # fmt: skip
 
 
+NAMED = 3  # others that a card has room for
+TESTED = "; a difference is clear if it would show with other seeds and other test examples"
+
+
 def cards(runs: Sequence[Run]) -> Markup:
     """One card per question, with the best value and whether it is clearly the best."""
     return el("div", [card(measure, runs) for measure in MEASURES], class_="cards")
@@ -56,8 +64,7 @@ def cards(runs: Sequence[Run]) -> Markup:
 
 def card(measure: Measure, runs: Sequence[Run]) -> Markup:
     """The answer to one question."""
-    found = measure.table(runs)
-    said = verdict(found, measure.higher)
+    found, said = measure.table(runs), measure.verdict(runs)
     if said is None:
         body = [
             el("p", "not measured", class_="big quiet"),
@@ -81,34 +88,57 @@ def card(measure: Measure, runs: Sequence[Run]) -> Markup:
 def sentence(said: Verdict, count: int) -> str:
     """The verdict in words.
 
-    >>> sentence(Verdict("ova", ("dm",), True), 4)
+    >>> sentence(Verdict("ova", ("dm",), BOTH), 4)
     'ova; no clear difference from dm'
-    >>> sentence(Verdict("ova", (), True), 4), sentence(Verdict("ova", ("dm",), False), 2)
+    >>> sentence(Verdict("ova", (), BOTH), 4), sentence(Verdict("ova", ("dm",), "one seed"), 2)
     ('ova, clearly ahead', 'ova; one seed, so no clear difference can be claimed')
     """
     if count == 1:
         return f"{said.best}, the only one here"
-    if not said.certain:
+    if said.basis == "one seed":
         return f"{said.best}; one seed, so no clear difference can be claimed"
+    if said.basis != BOTH:
+        return f"{said.best} has the best mean over seeds, on this test set"
     if not said.tied:
         return f"{said.best}, clearly ahead"
-    if len(said.tied) == count - 1 and count > 2:
-        return f"{said.best}; no clear difference from any other"
-    return f"{said.best}; no clear difference from {' and '.join(said.tied)}"
+    return f"{said.best}; no clear difference from {others(said.tied, count)}"
+
+
+def others(tied: Sequence[str], count: int) -> str:
+    """Those of `count` labels that the best is not clearly ahead of: by name if they are few.
+
+    >>> others(["dm"], 3), others(["dm", "ova"], 3)
+    ('dm', 'any other')
+    """
+    if len(tied) == count - 1 and count > 2:
+        return "any other"
+    return listed(tied) if len(tied) <= NAMED else f"{len(tied)} of the {count - 1} others"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names as a sentence has them.
+
+    >>> listed(["dm"]), listed(["dm", "ova", "ova-dm"])
+    ('dm', 'dm, ova and ova-dm')
+    """
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def overview(runs: Sequence[Run]) -> Markup:
     """The table of all labels and measures, with intervals; the best is marked."""
     names = labels(runs)
     paint = colours(names)
-    columns = [measure.table(runs) for measure in MEASURES]
+    columns = [(measure, measure.table(runs), measure.verdict(runs)) for measure in MEASURES]
     head = ["Formulation"] + [f"{m.name} {'↑' if m.higher else '↓'}" for m in MEASURES]
     body = [
         [swatch(name, paint[name])]
-        + [cell(found, name, measure) for found, measure in zip(columns, MEASURES, strict=True)]
+        + [cell(found, name, measure.unit, said) for measure, found, said in columns]
         for name in names
     ]
-    return table(head, body, "Means over seeds with 95 % intervals", "summary")
+    tested = any(said.basis == BOTH for _, _, said in columns if said)
+    over = basis(each for _, found, _ in columns for each in found.values())
+    caption = f"Means with 95 % intervals {over}" + (TESTED if tested else "")
+    return table(head, body, caption, "summary")
 
 
 def swatch(label: str, colour: str) -> Markup:
@@ -116,28 +146,28 @@ def swatch(label: str, colour: str) -> Markup:
     return el("span", el("i", class_="swatch", style=f"background:{colour}"), label, class_="label")
 
 
-def cell(found: dict[str, Estimate], name: str, measure: Measure) -> Markup:
+def cell(found: dict[str, Estimate], name: str, unit: str, said: Verdict | None) -> Markup:
     """A value, its interval as a bar on the column's own axis, and the interval in figures."""
     if name not in found:
         return el("span", "not measured", class_="quiet")
-    said = verdict(found, measure.higher)
     estimate = found[name]
     mark = badge(said, name) if said and len(found) > 1 else None
     return el(
         "div",
-        el("b", shown(estimate.mean, measure.unit)),
+        el("b", shown(estimate.mean, unit)),
         mark,
         whisker(found, name),
-        el("small", interval(estimate, measure.unit)),
+        el("small", interval(estimate, unit)),
         class_="cell",
     )
 
 
 def badge(said: Verdict, name: str) -> Markup | None:
     """Best, or as good as the best for all that can be told."""
+    tested = said.basis == BOTH
     if name == said.best:
-        return el("span", "best" if said.certain and not said.tied else "best mean", class_="badge")
-    if said.certain and name in said.tied:
+        return el("span", "best" if tested and not said.tied else "best mean", class_="badge")
+    if tested and name in said.tied:
         return el("span", "no clear difference", class_="badge tied")
     return None
 
