@@ -1,6 +1,6 @@
 """How much can be answered under a promised accuracy: ova beside MAPIE and SGR.
 
-Promise: the accuracy of the answered is at least a, with 95 % confidence. Confidences are
+Promise: the accuracy of the answered is at least a, with 95 % certainty. Confidences are
 Beta(3, 0.4); calibrated, over-confident (true accuracy c^1.5), tied (rounded to two digits) or with
 one in two hundred labels wrong. Printed: mean share answered, and how often the promise broke.
 """

@@ -62,7 +62,8 @@ def test_rows_and_curves_are_complete_and_plain_json(normalised):
     found = {
         (r["metric"], r["score"]) for r in rows if r["dataset"] == "ood/noise" and "score" in r
     }
-    assert {(d, s) for d in DETECTION for s in SCORES} <= found
+    free = [name for name, score in SCORES.items() if score.column is not None]
+    assert {(d, s) for d in DETECTION for s in free} <= found
     assert {("auroc_200", "max_p"), ("aupr_outside_200", "max_p")} <= found
     undefined = {r["metric"] for r in rows if r["value"] is None}
     ours, theirs = {"nll", "brier"}, {"nll_one_vs_all", "brier_one_vs_all"}
@@ -140,10 +141,13 @@ def test_infinite_loss_is_null_with_a_reason():
 
 def test_intervals_are_added_on_request():
     rows, _ = evaluate({"test": said(60), "ood/x": said(40, outside=True)}, Draws(count=20))
+    without = {"mce", "rms_calibration_error", "ece_classwise", "auroc_200", "aupr_outside_200"}
     for row in rows:
-        if row["value"] is not None and not row["metric"].endswith("_200"):
+        if row["value"] is not None and row["metric"] not in without:
             assert row["low"] <= row["high"], row
             assert row["draws"] == 20
+        else:
+            assert not {"low", "high", "draws"} & set(row)
 
 
 @pytest.mark.parametrize(
@@ -208,6 +212,9 @@ def test_files_without_a_place_are_refused(tmp_path):
         assign([a], [tmp_path / "empty"], [])
 
 
+ROWS = ("--measurements", "measurements.jsonl")
+
+
 def run(monkeypatch, *args: object) -> int:
     """The exit code of `ova evaluate` with these arguments."""
     from ova.cli.app import main
@@ -238,7 +245,7 @@ def said_probs(p: Predictions):
 
 def test_the_command_prints_a_table_and_writes_rows(files, monkeypatch, capsys):
     shift = sorted(files.glob("one-*-?.npz"))
-    assert run(monkeypatch, "one.npz", "--ood", "one-noise.npz", "--shift", *shift) == 0
+    assert run(monkeypatch, "one.npz", "--ood", "one-noise.npz", "--shift", *shift, *ROWS) == 0
     out = capsys.readouterr().out
     for word in ("accuracy", "ece", "ood/noise", "auroc by max_p", "severity 2"):
         assert word in out
@@ -252,7 +259,7 @@ def test_the_command_prints_a_table_and_writes_rows(files, monkeypatch, capsys):
 
 
 def test_two_models_are_compared_on_the_same_examples(files, monkeypatch, capsys):
-    assert run(monkeypatch, "one.npz", "two.npz", "--bootstrap", 20) == 0
+    assert run(monkeypatch, "one.npz", "two.npz", "--bootstrap", 20, *ROWS) == 0
     assert "difference to one" in capsys.readouterr().out
     rows = [json.loads(line) for line in Path("measurements.jsonl").read_text().splitlines()]
     assert {r["model"] for r in rows} == {"one", "two"}
@@ -287,7 +294,7 @@ def test_an_outside_file_alone_or_without_rows_is_refused(files, monkeypatch, ca
     pd.DataFrame({"p_0": [], "p_1": []}).to_csv("none.csv", index=False)
     assert run(monkeypatch, "one.npz", "--ood", "none.csv") == 2
     assert "no rows" in capsys.readouterr().err
-    assert run(monkeypatch, "--ood", "one-noise.npz") == 2
+    assert run(monkeypatch, "--ood", "one-noise.npz", *ROWS) == 2
     assert not Path("measurements.jsonl").exists()
 
 

@@ -1,6 +1,7 @@
 """A promised leak rests on held-out examples of no class; and the weights are on the disk once."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,31 @@ def test_the_leak_rests_on_one_part_and_is_reported_on_the_other(
         assert shown["ood/outside"] == f"{share:.1f} % of 150 answered"
 
 
+def test_test_rows_of_none_are_part_of_what_is_told_about_the_test() -> None:
+    """The promise counts them, so the test does; what they do alone is told as well."""
+
+    def said(target: int, confidence: list[float]) -> Predictions:
+        n = len(confidence)
+        y, k = np.full(n, target, np.int32), np.zeros(n, np.int32)
+        return Predictions(
+            id=np.arange(n), target=y, prediction=k, confidence=np.array(confidence), classes=2,
+            normalised=False,
+        )  # fmt: skip
+
+    found = fit_threshold(([0.5, 0.9], [True, True]), coverage=0.01)
+    found = replace(found, value=0.5)
+    rows = {"test": said(0, [0.9, 0.8, 0.6]), "ood/none": said(NONE, [0.7, 0.5])}
+    assert dict(outcomes(rows, found, 0)) == {
+        "test": "80.0 % of 5 answered, 75.0 % of them right",
+        "ood/none": "50.0 % of 2 answered",
+    }
+    del rows["ood/none"]
+    rows["validation"] = rows["test"]
+    assert dict(outcomes(rows, found, 0)) == {
+        "test": "100.0 % of 3 answered, 100.0 % of them right"
+    }
+
+
 def test_the_promise_of_a_leak_is_kept() -> None:
     """Of 200 promises on fresh examples at most one in twenty is broken, and they are not loose."""
     draw = np.random.default_rng(0)
@@ -125,10 +151,19 @@ def test_the_command_promises_a_leak_and_says_what_came_of_it(
         app, ["train", str(data), "--none", "other", "--outside", str(far), "--leak", "0.2", *how]
     )
     assert told.exit_code == 0, told.output
-    assert "leak <= 0.2 with confidence 0.95" in told.output
+    assert "leak <= 0.2 with certainty 0.95" in told.output
     for name in ("test", "ood/none", "ood/outside"):
         assert f"{name}: " in told.output
     assert "% of 150 answered" in told.output
+
+
+def test_the_certainty_may_have_its_old_name(files: tuple[Path, Path], tmp_path: Path) -> None:
+    how = ["--out", str(tmp_path / "m"), "--set", "epochs=1", "--accuracy", "0.5"]
+    told = CliRunner().invoke(app, ["train", str(files[0]), *how, "--confidence", "0.8"])
+    assert told.exit_code == 0, told.output
+    assert "--confidence is called --certainty now" in told.output
+    assert "accuracy >= 0.5 with certainty 0.8" in told.output
+    assert "--confidence" not in CliRunner().invoke(app, ["train", "--help"]).output
 
 
 def weights(out: Path) -> list[str]:

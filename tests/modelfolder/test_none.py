@@ -50,7 +50,7 @@ def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return Case(data, at / "model")
 
 
-def test_none_is_no_class_and_is_divided_like_one(tmp_path: Path) -> None:
+def test_none_is_no_class_and_is_divided_by_lot(tmp_path: Path) -> None:
     gathered = gather(Request(data=made_data.crowd(tmp_path / "x.csv"), none="other"))
     task = gathered.task
     assert task.classes == ("a", "b", "c")
@@ -63,7 +63,7 @@ def test_none_is_no_class_and_is_divided_like_one(tmp_path: Path) -> None:
     }
     assert sum(counts.values()) == 400
     for name, (share, _) in HELD.items():
-        assert abs(counts[name] - 400 * share) <= 2.5
+        assert abs(counts[name] - 400 * share) < 4 * (400 * share * (1 - share)) ** 0.5
     assert (sets["test"].y != NONE).all()
     assert (sets["ood/none"].y == NONE).all()
     assert f"{counts['train']} to train" in gathered.notes[-1]
@@ -82,7 +82,7 @@ def test_an_answered_example_of_none_is_wrong_for_threshold_and_calibration(case
     """Oracle: both fitted anew on the columns of the run, where target -1 is never right."""
     model, rows = load(case.out), said(case.out, "calibration")
     strange = rows.target == NONE
-    assert strange.sum() == pytest.approx(60, abs=3)
+    assert strange.sum() == pytest.approx(60, abs=29)
     assert not rows.correct[strange].any()
     found = fit_threshold((rows.confidence, rows.prediction == rows.target), 0.9)
     assert model.threshold.value == found.value

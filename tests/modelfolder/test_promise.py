@@ -1,11 +1,23 @@
 """The promise of a model folder: chosen on some rows, kept on others."""
 
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
 import numpy as np
 import pytest
+from scipy.stats import binom
 
+import made_data
+from ova.modelfolder.folder import load
 from ova.modelfolder.promise import COVERAGE, TARGETS, choose, target
+from ova.modelfolder.train import train
+from ova.posthoc.calibration import Top
 from ova.posthoc.threshold import Promise
-from ova.predictions import Predictions
+from ova.predictions import NONE, Predictions, read
+from ova.training.engine import Machine, launch
+from ova.userdata.gather import gather
+from ova.userdata.request import Request
 
 
 def said(n: int, accuracy: float, draw: np.random.Generator) -> Predictions:
@@ -47,7 +59,7 @@ def test_what_the_user_asks_for_is_promised_or_nothing_is_answered() -> None:
     assert not choose(few, few, Promise(accuracy=0.99)).promised
     assert choose(few, few, Promise(coverage=0.8)).promised
     assert choose(few, few, Promise()).promised  # the coverage, when no accuracy can be
-    assert target(said(2000, 0.999, draw), 3000) == (TARGETS[0], True)
+    assert target(said(2000, 0.999, draw), 3000, 0.95) == (TARGETS[0], True)
 
 
 def test_an_easy_task_still_refuses_what_is_far_below_its_usual_confidence() -> None:
@@ -57,3 +69,149 @@ def test_an_easy_task_still_refuses_what_is_far_below_its_usual_confidence() -> 
     assert found.promise.accuracy is not None
     assert 0.95 <= found.answered < 1
     assert found.value > 0.5  # not: answer everything
+
+
+def ranked(n: int, wrong: Sequence[int] = ()) -> Predictions:
+    """Confidences n, ..., 1 of ranks 1, ..., n; the answers of the ranks named are wrong."""
+    target = np.zeros(n, np.int32)
+    target[np.array(wrong, int) - 1] = 1
+    return Predictions(
+        id=np.arange(n),
+        target=target,
+        prediction=np.zeros(n, np.int32),
+        confidence=np.arange(n, 0, -1.0),
+        classes=2,
+        normalised=False,
+    )
+
+
+# Enough for 0.9 (36 right ones at half of delta), not for 0.95 (72); 36 to 41 of 50 are answered.
+MIDDLING = ranked(50, range(41, 51))
+
+
+def test_which_accuracy_is_promised_is_decided_on_the_other_rows() -> None:
+    """The rows that carry the promise would choose 0.99, or nothing; they are not asked."""
+    perfect, good = ranked(1000), ranked(1000, range(5, 1001, 12))
+    assert choose(perfect, perfect, Promise()).promise.accuracy == 0.99
+    assert choose(good, good, Promise()).promise.accuracy == 0.8
+    assert choose(good, perfect, Promise()).promise.accuracy == 0.8
+    assert choose(perfect, good, Promise()).promise == Promise(coverage=COVERAGE)
+
+
+def test_an_accuracy_that_was_chosen_has_half_of_delta() -> None:
+    """0.9 ** 36 <= 0.025 < 0.9 ** 35: with 35 rows the other promise is told, and both say 0.95."""
+    found = choose(MIDDLING, ranked(36), Promise())
+    assert found.promise == Promise(accuracy=0.9, certainty=0.95)
+    assert (found.value, found.n) == (-math.inf, 36)
+    assert choose(MIDDLING, ranked(35), Promise()).promise == Promise(coverage=COVERAGE)
+    loose = choose(MIDDLING, ranked(29), Promise(certainty=0.9))  # half of 0.1
+    assert loose.promise == Promise(accuracy=0.9, certainty=0.9)
+    assert choose(MIDDLING, ranked(28), Promise(certainty=0.9)).promise.accuracy is None
+
+
+def test_a_coverage_told_in_its_place_has_the_other_half() -> None:
+    """The 197th of 200 at half of delta; all of delta would have been content with the 196th."""
+    assert binom.ppf([0.95, 0.975], 200, COVERAGE).tolist() == [195, 196]
+    found = choose(MIDDLING, ranked(200, range(1, 201)), Promise())
+    assert (found.value, found.answered) == (3.0, 197 / 200)
+    assert found.promise == Promise(coverage=COVERAGE, certainty=0.95)
+
+
+def test_an_easy_task_takes_the_highest_value_that_keeps_both() -> None:
+    """Of 2,000 right answers the 1,920th and all above; 0.99 alone would answer everything."""
+    assert binom.ppf(0.975, 2000, COVERAGE) == 1919
+    found = choose(ranked(400), ranked(2000), Promise(), np.array([70.0, 80.0, 81.0, 1500.0]))
+    assert found.promise == Promise(accuracy=0.99, coverage=COVERAGE)
+    assert (found.value, found.answered, found.accuracy) == (80.0, 1920 / 2000, 1.0)
+    assert (found.outside, found.leak) == (4, 0.5)
+    late = choose(ranked(400), ranked(2000, [1930]), Promise())  # an error below it changes nothing
+    assert (late.value, late.accuracy) == (80.0, 1.0)
+
+
+def test_an_easy_task_that_is_not_so_easy_keeps_its_accuracy() -> None:
+    """Two errors of 216 leave 0.98 its certificate, but only for answers that are too few for both."""
+    rows = ranked(216, [208, 209])
+    found = choose(ranked(144), rows, Promise())
+    assert found.promise == Promise(accuracy=0.98)
+    assert (found.value, found.answered) == (9.0, 207 / 216)
+    assert not choose(ranked(144), rows, Promise(accuracy=0.98, coverage=COVERAGE)).promised
+
+
+def test_what_is_asked_for_has_all_of_delta() -> None:
+    assert choose(MIDDLING, ranked(29), Promise(accuracy=0.9)).promised
+    assert not choose(MIDDLING, ranked(28), Promise(accuracy=0.9)).promised
+    assert choose(MIDDLING, ranked(22), Promise(coverage=0.8)).value == 1.0
+    outside = np.linspace(0, 1, 29)
+    assert choose(MIDDLING, ranked(5), Promise(leak=0.1), outside).promised
+    assert not choose(MIDDLING, ranked(5), Promise(leak=0.1), outside[:28]).promised
+    strict = choose(MIDDLING, ranked(44), Promise(accuracy=0.9, certainty=0.99))
+    assert strict.promised
+    assert strict.promise.certainty == 0.99
+
+
+def test_the_accuracy_to_promise_lets_half_be_answered_and_95_percent_are_easy() -> None:
+    def chosen(n: int, answered: int) -> tuple[float, bool]:
+        return target(ranked(n, range(answered + 1, n + 1)), n, 0.95)
+
+    assert chosen(60, 29) == (0.8, False)  # of 60 at least 14 right ones prove 0.8, 29 prove 0.9
+    assert chosen(60, 30) == (0.9, False)  # and these 30 are half of them
+    assert chosen(58, 29) == (0.9, False)
+    assert chosen(100, 96)[1]
+    assert target(ranked(20, [20]), 20, 0.95) == (0.8, True)  # 19 of 20 are just enough
+    assert target(ranked(20, [19, 20]), 20, 0.95) == (0.8, False)
+    # Thirty rows stand for as many as the promise will rest on.
+    assert target(ranked(30), 30, 0.975) == (0.8, True)
+    assert target(ranked(30), 44, 0.975) == (0.8, True)
+    assert target(ranked(30), 60, 0.975) == (0.9, True)
+    assert target(ranked(30), 5, 0.975) == (0.8, True)
+    # Where nothing lets enough be answered, what lets most be; at a higher certainty less.
+    assert target(ranked(40, range(19, 41)), 40, 0.95) == (0.8, False)
+
+
+def test_a_network_that_knows_its_rows_by_heart_promises_nothing_about_others(
+    tmp_path: Path,
+) -> None:
+    """Random labels: every number of the model must come from rows that it was not trained on."""
+    draw = np.random.default_rng(0)
+    names = [f"x{k}" for k in range(20)]
+    rows = [[*draw.normal(size=20), "ab"[draw.integers(2)]] for _ in range(1000)]
+    data = made_data.write_csv(tmp_path / "x.csv", [*names, "label"], rows)
+    how = ("epochs=40", "batch_size=64", "keep=last", "dropout=0", "weight_decay=0", "lr=0.003")
+    gathered, machine = gather(Request(data=data, settings=how)), Machine(accelerator="cpu")
+    for _ in train(launch(machine), gathered, tmp_path / "model", machine, Promise()):
+        pass
+    model = load(tmp_path / "model")
+    x = gathered.task.prepare(gathered.task.train.x)  # type: ignore[attr-defined]
+    learned = model.net(x).argmax(1) == gathered.task.train.y
+    assert learned.float().mean() > 0.99
+    assert model.threshold.promise == Promise(coverage=COVERAGE)
+    assert model.threshold.n == 150
+    assert model.threshold.accuracy == pytest.approx(0.5, abs=0.15)
+    held = read(tmp_path / "model/run/predictions/calibration.parquet")
+    assert isinstance(model.calibration, Top)
+    assert model.calibration.confidence(held).mean() == pytest.approx(0.5, abs=0.15)
+
+
+def test_rare_classes_and_copies_reach_the_promise_and_its_sentence(tmp_path: Path) -> None:
+    """Every row of the calibration part is another input; those of no trained class are wrong."""
+    draw = np.random.default_rng(1)
+    rows = [[*draw.normal(3 * (k % 2), 1, 2).round(3), "ab"[k % 2]] for k in range(400)]
+    rows += [[*draw.normal(1.5, 1, 2).round(3), f"rare {k}"] for k in range(60)]
+    rows = [row for row in rows for _ in range(3)]
+    data = made_data.write_csv(tmp_path / "x.csv", ["x", "y", "label"], rows)
+    gathered = gather(Request(data=data, settings=("epochs=3", "batch_size=64")))
+    out, machine = tmp_path / "model", Machine(accelerator="cpu")
+    for _ in train(launch(machine), gathered, out, machine, Promise(coverage=0.9)):
+        pass
+    held = gathered.task.evaluations["calibration"]()
+    inputs = {row.tobytes() for row in held.x.numpy()}  # type: ignore[attr-defined]
+    found = load(out).threshold
+    assert found.n == len(held) == len(inputs) == 69
+    lost = int((held.y == NONE).sum())
+    assert lost > 3
+    assert found.none == lost
+    assert f"(69 examples, {lost} of them of none of the classes, " in str(found)
+    p = read(out / "run/predictions/calibration.parquet")
+    assert not p.correct[p.target == NONE].any()
+    assert found.accuracy == p.correct[found.answers(p.confidence)].mean()
+    assert (out / "report.html").read_text().count(f"{lost} of them of none of the classes") == 1

@@ -19,7 +19,7 @@ from narrowing import there
 from ova.cli.app import app
 from ova.errors import BadInput
 from ova.files import read_lines
-from ova.modelfolder.answer import answers
+from ova.modelfolder.answer import Answer, answers
 from ova.modelfolder.export import export
 from ova.modelfolder.folder import Model, load
 from ova.modelfolder.train import train
@@ -137,6 +137,12 @@ def test_onnx_decides_as_predict_does(case: Case, model: Model, tmp_path: Path) 
     assert json.loads(facts["ova.classes"]) == list(model.classes)
 
 
+def test_a_network_with_a_fixed_layer_from_data_is_exported_too(tmp_path: Path) -> None:
+    wish = Request(data=made_data.pictures(tmp_path / "colours"), settings=(*QUICK, "model=quick"))
+    fit(gather(wish), tmp_path / "model")
+    assert export(load(tmp_path / "model"), tmp_path / "m.onnx") <= 1e-5
+
+
 def _metadata(path: Path) -> list:
     import onnx
 
@@ -149,7 +155,7 @@ def test_every_edit_of_a_model_folder_is_found_and_named(case: Case, tmp_path: P
         copy = tmp_path / name
         shutil.copytree(case.out, copy, ignore=shutil.ignore_patterns("run", "report.html"))
         content = (copy / name).read_bytes()
-        middle = content.index(b'"confidence": 0.95') + 17 if name == "model.json" else -2
+        middle = content.index(b'"certainty": 0.95') + 16 if name == "model.json" else -2
         changed = bytearray(content)
         changed[middle] ^= 1
         (copy / name).write_bytes(changed)
@@ -168,6 +174,34 @@ def test_an_interrupted_training_ends_with_the_same_weights(case: Case, tmp_path
     fit(gather(case.wish), tmp_path / "again")
     first, second = (load_file(p / "weights.safetensors") for p in (case.out, tmp_path / "again"))
     assert all(torch.equal(first[name], second[name]) for name in first)
+
+
+@pytest.mark.parametrize("case", ["table"], indirect=True)
+@pytest.mark.parametrize("left", [(), (".lock",), (".lock", ".recipe.json.part")])
+def test_a_training_that_was_killed_before_its_recipe_goes_on(
+    left: tuple[str, ...], case: Case, tmp_path: Path
+) -> None:
+    (tmp_path / "run").mkdir()
+    for name in left:
+        (tmp_path / "run" / name).touch()
+    fit(case.gathered, tmp_path, stop=3)
+    assert [path.name for path in (tmp_path / "run").glob(".*")] == []
+    assert (tmp_path / "run/recipe.json").exists()
+
+
+def test_a_page_that_fails_does_not_cost_the_model(
+    case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(case.out, tmp_path / "model")
+    (tmp_path / "model/model.json").unlink()
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "no space left on device")
+
+    monkeypatch.setattr("ova.modelfolder.train.write_page", full)
+    with pytest.raises(OSError, match="no space"):
+        fit(case.gathered, tmp_path / "model")
+    assert load(tmp_path / "model").classes == case.gathered.task.classes
 
 
 def test_a_folder_of_something_else_is_left_alone(case: Case, tmp_path: Path) -> None:
@@ -195,6 +229,18 @@ def test_answers_are_written_in_order_in_every_format(
     assert got == pytest.approx([a.confidence for a in said], abs=1e-5)
     with pytest.raises(BadInput, match="the ending says the format"):
         write(tmp_path / "said.xlsx", iter(said))
+
+
+@pytest.mark.parametrize("ending", WRITERS)
+def test_a_cell_of_a_stranger_is_no_formula_in_a_spreadsheet(ending: str, tmp_path: Path) -> None:
+    cells = ["=cmd()", "+1+1", "-2+3", "@SUM(A1)", "\tx", "a=b", "-1", "+7", "1e3", ""]
+    write(tmp_path / f"said{ending}", (Answer(cell, label=cell) for cell in cells))
+    if ending == ".jsonl":
+        inputs = [row["input"] for row in read_lines(tmp_path / "said.jsonl")]
+    else:
+        inputs = list(whole(tmp_path / f"said{ending}").columns["input"])
+    quoted = [f"'{cell}" for cell in cells[:5]] if ending == ".csv" else cells[:5]
+    assert inputs == [*quoted, *cells[5:]]
 
 
 BAD = {

@@ -23,6 +23,7 @@ from ova.metrics import METRICS
 from ova.metrics.evaluate import CALIBRATED, evaluate
 from ova.posthoc.calibration import CALIBRATIONS, Beta, Isotonic, Temperature, Top, from_json
 from ova.posthoc.calibration.fitting import FLOOR, fit_slopes, smoothed
+from ova.posthoc.independent import one_of_each
 from ova.predictions import Predictions, read_any, write
 from ova.report import evidence, select
 from ova.training.run_folder import Run
@@ -94,6 +95,7 @@ def test_the_order_is_what_the_table_says(said, method):
     order = np.argsort(new.confidence, kind="stable")
     after = kind.fit(held).apply(new).confidence[order]
     rises = np.diff(after)[np.diff(new.confidence[order]) > 0]
+    assert kind.keeps_order(new.normalised) == bool((rises > 0).all())
     if kind.order == "kept":
         assert (rises > 0).all()
     elif kind.order == "weakly":
@@ -283,6 +285,51 @@ def test_confidence_that_falls_with_rightness_becomes_nearly_constant_and_keeps_
         after = kind.fit(said).confidence(said)
         assert (np.diff(after) > 0).all()
         assert after == pytest.approx(said.correct.mean(), abs=0.01)
+
+
+def two_scores(high, low):
+    """Confidences 3/4 and 1/4, their scores log 3 and -log 3; so many (right, wrong) of each."""
+    c = np.repeat([0.75, 0.25], [sum(high), sum(low)])
+    return three_columns(c, np.repeat([True, False, True, False], [*high, *low]))
+
+
+@pytest.mark.parametrize("kind", [Top, Beta])
+def test_targets_are_shrunk_by_one_right_and_one_wrong_answer(kind):
+    """Two scores can be fitted exactly: to (N+ + 1) / (N+ + 2) and 1 / (N- + 2), never 1 and 0."""
+    after = kind.fit(two_scores((30, 0), (0, 20))).confidence(two_scores((1, 0), (0, 1)))
+    assert after == pytest.approx([31 / 32, 1 / 22], abs=1e-7)
+    # In a mixture each score has the mean of the targets of its answers.
+    after = kind.fit(two_scores((24, 6), (5, 15))).confidence(two_scores((1, 0), (0, 1)))
+    up, down = 30 / 31, 1 / 23  # of 29 right and 21 wrong ones
+    expected = [(24 * up + 6 * down) / 30, (5 * up + 15 * down) / 20]
+    assert after == pytest.approx(expected, abs=1e-7)
+    assert smoothed(np.array([True, True, False])).tolist() == [3 / 4, 3 / 4, 1 / 3]
+
+
+def test_a_slope_is_at_least_a_thousandth_per_standard_deviation():
+    """More confidence never means less, however the answers lie."""
+    turned = two_scores((0, 25), (25, 0))
+    found = Top.fit(turned)
+    assert found.a == pytest.approx(0.001 / np.log(3))
+    assert found.b == pytest.approx(0, abs=1e-9)  # as many right as wrong ones
+    assert FLOOR == 0.001
+    c = np.linspace(0.1, 0.9, 60)
+    fitted = Beta.fit(three_columns(c, c < 0.5))
+    assert fitted.a == pytest.approx(0.001 / np.log(c).std())
+    assert fitted.b == pytest.approx(0.001 / np.log1p(-c).std())
+    steep = Temperature.fit(replace(turned, normalised=False))
+    assert steep.temperature == pytest.approx(np.log(3) / 0.001)
+
+
+def test_temperatures_stay_within_a_thousand():
+    p = np.tile([[0.9, 0.1]], (50, 1))
+    most = np.arange(50) < 25  # half of the answers are right: nothing is known
+    said = Predictions.from_probs(p, most.astype(int), normalised=True, keep_probs=True)
+    assert Temperature.fit(said).temperature == 1000
+    y = np.r_[np.zeros(49, int), 1]
+    sure = np.where(np.arange(50)[:, None] < 49, [[0.9, 0.1]], [[0.5, 0.5]])
+    said = Predictions.from_probs(sure, y, normalised=True, keep_probs=True)
+    assert Temperature.fit(said).temperature == 0.001
 
 
 def three_columns(confidence, right):
@@ -486,3 +533,38 @@ def test_the_command_refuses_and_writes_nothing(files, monkeypatch, capsys, args
     assert run(monkeypatch, *args, "--json", "a.json") == 2
     assert what in capsys.readouterr().err
     assert {p: p.read_bytes() for p in files.iterdir()} == before
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "npz"])
+def test_the_command_fits_on_one_row_of_each_group(files, monkeypatch, capsys, ending):
+    """The rows come in another order than their ids; the groups stay with their rows."""
+    p = softmax_said(0)
+    order = np.random.default_rng(1).permutation(N)
+    columns = {
+        name: getattr(p, name)[order] for name in ("id", "target", "confidence", "prediction")
+    }
+    columns["thing"] = np.array([f"thing {row // 3}" for row in order])
+    table = pd.DataFrame(columns)
+    write_as = {
+        "csv": lambda: table.to_csv("g.csv", index=False),
+        "parquet": lambda: table.to_parquet("g.parquet"),
+        "npz": lambda: np.savez("g.npz", **columns),
+    }
+    write_as[ending]()
+    args = ("new.csv", "--fit", f"g.{ending}", "--json", "a.json", "--group")
+    assert run(monkeypatch, *args, "thing") == 0
+    assert capsys.readouterr().out.startswith("top on 500 held-out examples: ")
+    rows = one_of_each(np.arange(N) // 3)
+    by_hand = Top.fit(replace(p, max_logit=None).take(rows))
+    fitted = json.loads(Path("a.json").read_text())
+    assert (fitted["a"], fitted["b"]) == (
+        pytest.approx(by_hand.a, rel=1e-6), pytest.approx(by_hand.b, rel=1e-6))  # fmt: skip
+    assert run(monkeypatch, *args, "thin") == 2
+    assert "there is no column 'thin'; the columns are" in capsys.readouterr().err
+
+
+def test_a_row_without_a_group_is_named(files, monkeypatch, capsys):
+    columns = {"confidence": [0.5, 0.6], "prediction": [0, 1], "target": [0, 0]}
+    pd.DataFrame(columns | {"thing": ["a", None]}).to_csv("g.csv", index=False)
+    assert run(monkeypatch, "new.csv", "--fit", "g.csv", "--group", "thing") == 2
+    assert "row 1 has no group" in capsys.readouterr().err

@@ -3,6 +3,8 @@
 import json
 import math
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -163,7 +165,7 @@ RECALIBRATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 @pytest.mark.parametrize("asked", [{"accuracy": 0.95}, {"coverage": 0.7}, {"leak": 0.2}])
 @pytest.mark.parametrize("recalibrate", RECALIBRATIONS.values(), ids=RECALIBRATIONS)
 def test_recalibration_changes_the_value_alone(
-    asked: dict[str, float], recalibrate: Callable[[np.ndarray], np.ndarray]
+    asked: dict[str, Any], recalibrate: Callable[[np.ndarray], np.ndarray]
 ) -> None:
     rng = np.random.default_rng(5)
     c = np.round(rng.beta(3, 0.4, 800), 3)
@@ -262,7 +264,8 @@ def test_takes_predictions_and_counts_no_class_as_wrong() -> None:
     y = np.where(np.arange(1000) % 10 == 0, -1, p.argmax(1))
     said = Predictions.from_probs(p, y, normalised=True)
     t = fit_threshold(said, accuracy=0.85, leak=0.99, outside=said)
-    assert t == fit_threshold((said.confidence, y >= 0), 0.85, leak=0.99, outside=said.confidence)
+    pair = fit_threshold((said.confidence, y >= 0), 0.85, leak=0.99, outside=said.confidence)
+    assert t == replace(pair, none=100)
     assert t.accuracy == pytest.approx(0.9, abs=0.02)
 
 
@@ -273,7 +276,7 @@ BAD = {
     "matrix": (([[0.5]], [[True]]), {}, "one number per example, not shape (1, 1)"),
     "right": (([0.5], [2]), {}, "true or false"),
     "percent": (([0.5], [1]), {"accuracy": 99.0}, "accuracy must lie strictly between 0 and 1"),
-    "certain": (([0.5], [1]), {"confidence": 1.0}, "confidence must lie strictly between 0 and 1"),
+    "certain": (([0.5], [1]), {"certainty": 1.0}, "certainty must lie strictly between 0 and 1"),
     "leak": (([0.5], [1]), {"leak": 0.1}, "give `outside`"),
     "outside": (([0.5], [1]), {"leak": 0.1, "outside": [math.inf]}, "outside confidence"),
 }
@@ -289,3 +292,15 @@ def test_bad_input_is_named(examples: tuple, asked: dict, says: str) -> None:
 def test_an_edited_file_is_refused() -> None:
     with pytest.raises(BadInput, match="not a threshold"):
         Threshold.from_json({"value": "high"})
+
+
+def test_the_certainty_may_have_its_old_name_in_calls_and_files() -> None:
+    rows = (np.linspace(0, 1, 300), np.ones(300))
+    with pytest.warns(DeprecationWarning, match="called `certainty` now"):
+        old = fit_threshold(rows, 0.9, confidence=0.8)
+    new = fit_threshold(rows, 0.9, certainty=0.8)
+    assert old == new
+    row = new.to_json()
+    assert Threshold.from_json(row) == new
+    row["promise"]["confidence"] = row["promise"].pop("certainty")
+    assert Threshold.from_json(row) == new

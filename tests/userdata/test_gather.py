@@ -1,21 +1,18 @@
 """What people bring: every bad input has its sentence, and nothing is silently changed."""
 
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import made_data
 from ova.errors import BadInput
 from ova.userdata import vocabulary
 from ova.userdata.gather import Gathered, gather
 from ova.userdata.request import Request
-from ova.userdata.split import HELD, split
+from ova.userdata.rows import whole
 
 TEXT, LABEL = "sentence", "topic"
 
@@ -62,6 +59,7 @@ BAD_TABLES: dict[str, tuple[str, str]] = {
     "NaN cell": ("x,label\n" + "1,a\n2,b\n" * 9 + "nan,a\n", "row 19: column 'x' is 'nan', no finite"),
     "empty cell": ("x,label\n" + "1,a\n2,b\n" * 9 + ",a\n", "row 19: column 'x' is empty"),
     "infinite": ("x,label\n" + "1,a\n2,b\n" * 9 + "inf,a\n", "row 19: column 'x' is 'inf'"),
+    "too large": ("x,label\n" + "1,a\n2,b\n" * 9 + "-1e308,a\n", "row 19: column 'x' is '-1e308', too large"),
     "a word": ("x,label\n" + "1,a\n2,b\n" * 9 + "many,a\n", "row 19: column 'x' is 'many'"),
     "free text": ("x,label\n" + "".join(f"word {i},{'ab'[i % 2]}\n" for i in range(99)),
                   "text with 99 different values.*--text 'x'.*--drop 'x'"),
@@ -103,6 +101,15 @@ def test_every_bad_folder_has_its_sentence(name: str, tmp_path: Path) -> None:
         gather(Request(data=tmp_path / "x"))
 
 
+def test_a_folder_that_is_named_by_dots_has_a_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made_data.pictures(tmp_path / "colours")
+    (tmp_path / "colours" / ".work").mkdir()
+    monkeypatch.chdir(tmp_path / "colours" / ".work")
+    assert gather(Request(data=Path(".."))).recipe.experiment == "colours"
+
+
 def test_bad_rows_can_be_left_out_and_are_counted(tmp_path: Path) -> None:
     path = made_data.write_csv(tmp_path / "x.csv", [TEXT, LABEL], rows([["", "a"], ["z", ""]]))
     gathered = text(path, skip_bad=True)
@@ -111,14 +118,6 @@ def test_bad_rows_can_be_left_out_and_are_counted(tmp_path: Path) -> None:
     assert total + len(gathered.task.train) + len(gathered.task.validation) == 60
     not_images(tmp_path / "images")
     assert "1 of 91" in gather(Request(data=tmp_path / "images", skip_bad=True)).notes[0]
-
-
-def test_a_class_with_one_example_is_trained_on_and_said(tmp_path: Path) -> None:
-    path = made_data.write_csv(tmp_path / "x.csv", [TEXT, LABEL], rows([["alone", "c"]]))
-    gathered = text(path)
-    assert any("1 classes have one example" in note for note in gathered.notes)
-    k = gathered.task.classes.index("c")
-    assert (gathered.task.train.y == k).sum() == 1
 
 
 def test_labels_stay_as_they_are(tmp_path: Path) -> None:
@@ -159,35 +158,18 @@ def test_test_rows_of_unknown_labels_are_outside_and_copies_are_named(tmp_path: 
     assert any("also among those to train on" in note for note in gathered.notes)
 
 
-@settings(max_examples=40, deadline=None)
-@given(
-    sizes=st.lists(st.integers(1, 80), min_size=2, max_size=6).filter(lambda s: sum(s) >= 40),
-    copies=st.integers(1, 4),
-    seed=st.integers(0, 99),
-)
-def test_a_split_is_a_split(sizes: list[int], copies: int, seed: int) -> None:
-    """Every row once, every class trained, copies together, proportions kept in every class."""
-    y = [k for k, size in enumerate(sizes) for _ in range(size)]
-    keys = [b"%d" % (i // copies if copies > 1 else i) for i in range(len(y))]
-    try:
-        parts = split(y, keys, seed, list(HELD)).parts
-    except BadInput:
-        assert len(set(keys)) < 60
-        return
-    assert sorted(row for part in parts.values() for row in part) == list(range(len(y)))
-    assert {y[row] for row in parts["train"]} == set(y)
-    for key in set(keys):
-        assert len({n for n, part in parts.items() for row in part if keys[row] == key}) == 1
-    if copies == 1:
-        for name, (share, _) in HELD.items():
-            counts = Counter(y[row] for row in parts[name])
-            for k, size in enumerate(sizes):
-                assert abs(counts[k] - share * size) <= 2.5
-
-
 def test_the_vocabulary_depends_on_the_texts_alone_and_reads_new_words() -> None:
     texts = [f"booking flights to town{i} and rebooking them" for i in range(30)]
     first, second = vocabulary.wordpiece(texts), vocabulary.wordpiece(texts[::-1])
     assert first.to_str() == second.to_str()
     assert "[UNK]" not in first.encode("rebooked town").tokens
     assert first.encode("booking").tokens == ["[CLS]", "booking", "[SEP]"]
+
+
+def test_a_table_of_very_many_columns_is_read_in_linear_time(tmp_path: Path) -> None:
+    names = [f"c{k}" for k in range(300_000)]
+    (tmp_path / "wide.csv").write_text(",".join(names) + "\n" + "1," * 299_999 + "1\n")
+    assert len(whole(tmp_path / "wide.csv").columns) == 300_000
+    (tmp_path / "wide.csv").write_text(",".join([*names, "c7"]) + "\n")
+    with pytest.raises(BadInput, match="two columns are called 'c7'"):
+        whole(tmp_path / "wide.csv")

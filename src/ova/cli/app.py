@@ -5,7 +5,8 @@ from importlib import import_module
 
 import typer
 
-from ova.errors import BadInput, without
+from ova.cli.console import print_anything
+from ova.errors import BadInput, mendable
 
 app = typer.Typer(
     name="ova",
@@ -22,6 +23,7 @@ COMMANDS = {
     "report": "report",
     "evaluate": "evaluate",
     "calibrate": "calibrate",
+    "score": "score",
     "train": "train",
     "predict": "predict",
     "export": "export",
@@ -56,11 +58,12 @@ def version(
 
 def main() -> None:
     """Run the command line; 2 is the user's to mend, 130 is Ctrl-C, 1 is a run that failed."""
+    print_anything()
     try:
         try:
             app()
-        except ModuleNotFoundError as error:
-            raise without(error) from None
+        except (ImportError, OSError, MemoryError, RuntimeError, UnicodeError) as error:
+            raise mendable(error) from error
     except BadInput as error:
         typer.secho(f"error: {error}", fg="red", err=True)
         sys.exit(2)

@@ -4,11 +4,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 from typer import Argument, Option
 
-from ova.cli import options
+from ova.cli import options, outputs
+from ova.cli.console import plain_console
 from ova.errors import BadInput, pick
 from ova.files import write_beside, write_json
 
@@ -31,6 +31,13 @@ def calibrate(
             "all probabilities of a softmax, else top."
         ),
     ] = None,
+    group: Annotated[
+        str,
+        Option(
+            help="Column of --fit that says what belongs together (copies, photos of one thing): one "
+            "row of each group is fitted on. Without it all rows must be independent."
+        ),
+    ] = "",
     out: Annotated[
         Path | None,
         Option("--out", "-o", help="Write the predictions with new confidences, .parquet or .csv."),
@@ -52,12 +59,19 @@ def calibrate(
     from dataclasses import replace
 
     from ova.posthoc.calibration import CALIBRATIONS, usual
+    from ova.posthoc.independent import one_of_each
     from ova.predictions import Reading, read_any
+    from ova.predictions.beside import column
+    from ova.predictions.checks import check_classes
 
     check(file, fit, out)
+    outputs.check_files({"--out": out, "--json": json}, [file, fit])
     if method is not None:
         pick(CALIBRATIONS, method, "calibration")  # before any reading
     held, p = (read_any(path, Reading(normalised=not one_vs_all)) for path in (fit, file))
+    check_classes(held, fit, p, file)
+    if group:
+        held = held.take(one_of_each(column(fit, group)))
     if p.max_logit is None:  # both are read by what both have
         held = replace(held, max_logit=None)
     whole = held.probs is not None and p.probs is not None
@@ -73,13 +87,11 @@ def calibrate(
 
 
 def check(file: Path, fit: Path, out: Path | None) -> None:
-    """Refuse what would measure a calibration on its own examples, or write over what is read."""
+    """Refuse what would measure a calibration on its own examples, or an ending that is not written."""
     if fit.resolve() == file.resolve():
         raise BadInput(f"{file} is also what --fit names; fit on other examples than you measure")
     if out is not None and out.suffix.lower() not in WRITTEN:
         raise BadInput(f"--out must end in {' or '.join(WRITTEN)}, not {out.name!r}")
-    if out is not None and out.resolve() in (file.resolve(), fit.resolve()):
-        raise BadInput(f"--out would write over {out}, which is read")
 
 
 def show(fitted: "Calibration", before: "Predictions", after: "Predictions") -> None:
@@ -95,7 +107,7 @@ def show(fitted: "Calibration", before: "Predictions", after: "Predictions") -> 
     for name in CALIBRATED:
         values = (METRICS[name](p) for p in (before, after))
         table.add_row(name, *("" if v is None else f"{v:.4f}" for v in values))
-    Console(soft_wrap=True).print(table, highlight=False)
+    plain_console().print(table, soft_wrap=True)
 
 
 def save(path: Path, p: "Predictions") -> None:

@@ -5,10 +5,10 @@ from collections.abc import Iterable
 from importlib import import_module
 from typing import Annotated, Any
 
-from rich.console import Console
 from rich.table import Table
 from typer import Argument
 
+from ova.cli.console import plain_console
 from ova.errors import BadInput, pick, without
 
 # What is listed, and where its table is; a new table is one line.
@@ -28,7 +28,7 @@ TABLES = {
 
 def catalogue(kind: Annotated[str, Argument(help=f"all, {', '.join(TABLES)}.")] = "all") -> None:
     """List experiments, formulations, scores, metrics, models, data sets, corruptions and settings."""
-    console = Console()
+    console = plain_console()
     for name in list(TABLES) if kind == "all" else [kind]:
         pick(TABLES, name, "list")
         table = Table(title=name, title_justify="left", box=None, show_header=False, padding=(0, 2))
@@ -40,7 +40,7 @@ def catalogue(kind: Annotated[str, Argument(help=f"all, {', '.join(TABLES)}.")] 
             entries = [(str(lacking), "")]  # the other lists are still worth to be seen
         for row in entries:
             table.add_row(*row)
-        console.print(table, "", highlight=False)
+        console.print(table, "")
 
 
 def rows(name: str) -> Iterable[tuple[str, str]]:

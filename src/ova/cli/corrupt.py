@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 from typer import Argument, Option
 
-from ova.cli import options
+from ova.cli import options, outputs
+from ova.cli.console import plain_console
 from ova.errors import BadInput, pick
 from ova.files import write_beside
 
@@ -62,8 +62,7 @@ def corrupt(
         return
     if source is None or out is None:
         raise BadInput("name a SOURCE and an --out folder, or one image with --preview")
-    if out.is_file():
-        raise BadInput(f"--out {out} is a file; it must be a folder, or a name for a new one")
+    outputs.check_folder("--out", out, [source])
     chosen, levels = chosen_types(types), chosen_severities(severities)
 
     from ova.data import DATASETS
@@ -132,6 +131,7 @@ def draw(image: Path, out: Path | None, constants: str, seed: int, textures: Any
     path = Path(f"{image.stem}-corruptions.png") if out is None else out
     if path.suffix.lower() not in Image.registered_extensions():
         raise BadInput(f"{path}: the picture needs a name that ends in .png (or .jpg, .webp ...)")
+    outputs.check_files({"--out": path}, [image])
     try:
         pixels = read_rgb(image)[None]
     except Exception as error:  # a damaged file can raise nearly anything
@@ -166,8 +166,6 @@ def from_folder(root: Path, out: Path, types: list[str], how: Any) -> None:
     """Write the tree of a folder's images, and say which could not be used."""
     from ova.data.corrupted.trees import survey, write_tree
 
-    if out.resolve().is_relative_to(root.resolve()):
-        raise BadInput(f"--out {out} is inside {root}; its images would be corrupted again")
     found = survey(root)
     for name, why in found.problems.items():
         typer.echo(f"skipped {name}: {why}")
@@ -189,9 +187,9 @@ def follow(
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
     from rich.progress import TimeRemainingColumn as TimeLeft
 
-    name = TextColumn("{task.description:<18}")
+    name = TextColumn("{task.description:<18}", markup=False)
     columns = (name, BarColumn(), MofNCompleteColumn(), TimeLeft())
-    with Progress(*columns, console=Console(stderr=True)) as bar:
+    with Progress(*columns, console=plain_console(stderr=True)) as bar:
         task = bar.add_task("corrupting", total=images * len(how.severities) * len(types))
         for kind, count in done:
             bar.update(task, description=kind, advance=count)

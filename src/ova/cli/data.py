@@ -4,9 +4,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 from typer import Option
+
+from ova.cli.console import plain_console
 
 
 def data(
@@ -36,7 +38,7 @@ def data(
     table = Table("data", "examples", "classes", caption=f"looked in {looked}")
     table.add_column("files", overflow="fold")
     table.add_column("SHA-256", no_wrap=True)
-    console = Console()
+    console = plain_console()
     with console.status("reading"):
         for item in inventory(data_dir):
             table.add_row(
@@ -47,5 +49,5 @@ def data(
                 "\n".join(digest[:12] for _, digest in item.sources),
             )
             if item.sources and item.state != "present":
-                table.add_row("", "", "", f"[red]{item.state}[/red]", "")
+                table.add_row("", "", "", Text(item.state, style="red"), "")
     console.print(table)

@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
 from typer import Argument, Option
 from typer.core import TyperCommand
 
-from ova.cli import options
+from ova.cli import options, outputs
+from ova.cli.console import plain_console
 from ova.errors import require
 from ova.files import Row, sha256, write_lines
 
@@ -79,8 +79,8 @@ def evaluate(
     ] = 0,
     seed: Annotated[int, Option(min=0, help="Seed of the redrawing.")] = 0,
     measurements: Annotated[
-        Path, Option(help="Where the rows go, one JSON object per line.")
-    ] = Path("measurements.jsonl"),
+        Path | None, Option(metavar="FILE", help="Also write every row, one JSON object per line.")
+    ] = None,
 ) -> None:
     """Measure accuracy, calibration, selective answering and OOD detection of any predictions.
 
@@ -99,6 +99,8 @@ def evaluate(
     from ova.metrics.model_files import assign, evaluate_files
 
     models = assign(files, ood or [], shift or [])
+    read = [path for model in models for path in model.sets.values()]
+    outputs.check_files({"--output": output, "--measurements": measurements}, read)
     draws = Draws(count=bootstrap, seed=seed) if bootstrap else None
     results = evaluate_files(models, normalised=not one_vs_all, draws=draws)
     if output is not None:
@@ -106,11 +108,14 @@ def evaluate(
 
         runs = [as_run(str(number), result) for number, result in enumerate(results)]
         write_page(sorted(runs, key=lambda run: run.label), output)
-    several = len(results) > 1
-    rows = ((r.model.name, row) for r in results for row in [*r.rows, *r.differences])
-    write_lines(measurements, (({"model": name} if several else {}) | row for name, row in rows))
+    if measurements is not None:
+        several = len(results) > 1
+        rows = ((r.model.name, row) for r in results for row in [*r.rows, *r.differences])
+        named = (({"model": name} if several else {}) | row for name, row in rows)
+        write_lines(measurements, named)
     show(results)
-    typer.echo(f"wrote {measurements}" + (f" and {output}" if output else ""))
+    for path in filter(None, (output, measurements)):
+        typer.echo(f"wrote {path}")
 
 
 def as_run(name: str, result: "Result") -> "Run":
@@ -135,7 +140,7 @@ def as_run(name: str, result: "Result") -> "Run":
 
 def show(results: "Sequence[Result]") -> None:
     """Print one table per kind of set, metrics down and models across."""
-    console = Console(soft_wrap=True)
+    console = plain_console()
     for title, wanted in sections(results).items():
         table = Table(title=title, title_justify="left", box=None, header_style="bold")
         table.add_column("", no_wrap=True)
@@ -143,7 +148,7 @@ def show(results: "Sequence[Result]") -> None:
             table.add_column(result.model.name, justify="right", no_wrap=True)
         for label, values in wanted.items():
             table.add_row(label, *(values.get(r.model.name, "") for r in results))
-        console.print(table, "", highlight=False)
+        console.print(table, "", soft_wrap=True)
 
 
 def sections(results: "Sequence[Result]") -> dict[str, dict[str, dict[str, str]]]:

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from typer import Option
 
-from ova.cli import options
+from ova.cli import options, outputs
 from ova.errors import require
 
 
@@ -24,6 +24,7 @@ def export(
         ova export model/ --onnx model.onnx
     """
     require("onnx")
+    outputs.check_files({"--onnx": onnx}, [])
     from ova.modelfolder.export import export as write
     from ova.modelfolder.folder import load
 

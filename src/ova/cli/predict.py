@@ -6,7 +6,8 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
-from ova.cli import options
+from ova.cli import options, outputs
+from ova.errors import BadInput
 
 
 def predict(
@@ -45,8 +46,11 @@ def predict(
     from ova.modelfolder.write import check, separated, write
     from ova.predictions import NONE_LABEL
 
+    if threshold is not None and not 0 <= threshold <= 1:
+        raise BadInput(f"--threshold {threshold} is no confidence; give a number from 0 to 1")
     if out is not None:
         check(out)  # before any work
+        outputs.check_files({"--out": out}, inputs)
     loaded = load(model)
     counts = {"rows": 0, "bad": 0, "refused": 0}
 

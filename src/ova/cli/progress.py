@@ -114,9 +114,9 @@ class Lines:
 def bars(console: Console) -> Progress:
     """The columns of the live bar: name, bar, what happens, time left."""
     return Progress(
-        TextColumn("{task.description}", style="bold"),
+        TextColumn("{task.description}", style="bold", markup=False),
         BarColumn(bar_width=24),
-        TextColumn("{task.fields[detail]}"),
+        TextColumn("{task.fields[detail]}", markup=False),
         TimeRemainingColumn(compact=True, elapsed_when_finished=True),
         console=console,
     )

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
+from ova.cli import outputs
 from ova.errors import pick
 
 
@@ -28,6 +29,9 @@ def report(
     from ova.report.page import write_report
 
     pick(FORMATS, kind, "format")  # before any work
+    outputs.check_files({"--output": output}, [])
+    if figures is not None:
+        outputs.check_folder("--figures", figures)
     write_report(runs, output, baseline=baseline)
     typer.echo(f"{output}: {output.stat().st_size / 1e6:.1f} MB; open it in a browser")
     if figures is not None:

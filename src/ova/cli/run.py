@@ -11,7 +11,8 @@ from rich.console import Console
 from rich.table import Table
 from typer import Argument, Option
 
-from ova.cli import options
+from ova.cli import options, outputs
+from ova.cli.console import plain_console
 from ova.errors import BadInput, pick, require
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ def run(
     found = [pick(EXPERIMENTS, name, "experiment") for name in experiments or []]
     runs = [r for each in found for r in each.expand(chosen, seeds, settings or [])]
     runs += [override(r, settings or []) for path in recipe or [] for r in load_all(path)]
+    outputs.check_folder("--out", out)
     machine = Machine(devices, nodes, accelerator, device_batch, compile_)
     failed = run_all(runs, Place(out, data_dir), machine, tensorboard)
     raise typer.Exit(1 if failed else 0)
@@ -77,18 +79,22 @@ def run_all(
     """Run all recipes and print the summary; gives the number that failed."""
     from ova.training.engine import launch
 
-    console = Console()
-    precisions = {recipe.precision for recipe in recipes}
-    if len(precisions) > 1:
-        raise BadInput(f"one `ova run` has one precision, not {', '.join(sorted(precisions))}")
-    fabric = launch(machine, *precisions)
-    failures = sum([run_one(fabric, r, place, machine, tensorboard, console) for r in recipes])
-    if fabric.global_rank == 0:
+    console = plain_console()
+    precisions = sorted({recipe.precision for recipe in recipes})
+    if len(precisions) > 1 and machine.devices * machine.nodes > 1:
+        raise BadInput(
+            f"several processes run one precision at a time, not {', '.join(precisions)}"
+        )
+    fabrics = {precision: launch(machine, precision) for precision in precisions}
+    failures = sum(
+        run_one(fabrics[r.precision], r, place, machine, tensorboard, console) for r in recipes
+    )
+    if all(fabric.global_rank == 0 for fabric in fabrics.values()):
         summarise(recipes, place, console)
         if failures:
             console.print(f"{failures} of {len(recipes)} runs failed", style="red")
         else:
-            console.print(f"next: ova report {place.out} -o report.html", highlight=False)
+            console.print(f"next: ova report {place.out} -o report.html")
     return failures
 
 
@@ -107,7 +113,7 @@ def run_one(
     from ova.training.stages import carry_out
 
     def complain(text: str) -> None:
-        console.print(f"{name}: {text}", style="red", markup=False)
+        console.print(f"{name}: {text}", style="red")
 
     folder, name = place.folder(recipe), f"{recipe.experiment}/{recipe.id}"
     events = carry_out(fabric, recipe, place, machine)

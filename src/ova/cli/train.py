@@ -3,10 +3,10 @@
 from pathlib import Path
 from typing import Annotated
 
-from rich.console import Console
 from typer import Argument, Option
 
-from ova.cli import options
+from ova.cli import options, outputs
+from ova.cli.console import plain_console
 
 
 def train(
@@ -19,6 +19,13 @@ def train(
     label: Annotated[str, Option(help="Column of labels ('label' if not named).")] = "",
     none: Annotated[
         str, Option(help="Label of rows that are examples of none of the classes.")
+    ] = "",
+    group: Annotated[
+        str,
+        Option(
+            help="Column of what belongs together (a sender, a patient): its rows stay in one part "
+            "and count as one. Of images a regular expression for that part of the file names."
+        ),
     ] = "",
     out: Annotated[Path, Option("--out", "-o", help="Folder of the model.")] = Path("model"),
     formulation: Annotated[
@@ -37,7 +44,8 @@ def train(
             "needs --outside or --none."
         ),
     ] = None,
-    confidence: Annotated[float, Option(help="Confidence of the promise.")] = 0.95,
+    certainty: Annotated[float, Option(help="How surely the promise holds.")] = 0.95,
+    confidence: Annotated[float | None, Option(hidden=True)] = None,  # its name of before
     test: Annotated[
         Path | None,
         Option(help="Data to report on; labels that DATA has not count as none of the above."),
@@ -76,21 +84,28 @@ def train(
         ova train measurements.csv --label species --accuracy 0.95
 
         ova train mails.csv --text body --label folder --none other
+
+        ova train mails.csv --text body --label folder --group sender
     """
+    outputs.check_folder("--out", out, filter(None, (data, test, outside, encoder)))
     from ova.cli.progress import show
-    from ova.modelfolder.train import REPORT
+    from ova.modelfolder.names import REPORT
     from ova.modelfolder.train import train as carry_out
     from ova.posthoc.threshold import Promise
     from ova.training.engine import Machine, launch
     from ova.userdata.gather import gather
     from ova.userdata.request import Request
 
-    console = Console()
+    console = plain_console()
+    if confidence is not None:
+        console.print("note: --confidence is called --certainty now", style="yellow")
+        certainty = confidence
     request = Request(
         data=data,
         text=text,
         label=label,
         none=none,
+        group=group,
         formulation=formulation,
         model=model,
         encoder=encoder,
@@ -104,23 +119,23 @@ def train(
         settings=tuple(settings or ()),
     )
     gathered = gather(request)
-    task, wanted = gathered.task, Promise(accuracy, coverage, leak, confidence)
+    task, wanted = gathered.task, Promise(accuracy, coverage, leak, certainty)
     sizes = [f"{len(task.train)} to train", f"{len(task.validation)} to stop early"]
     sizes += [f"{len(make())} {name}" for name, make in task.evaluations.items()]
     console.print(
         f"{gathered.kind}: {len(task.classes)} classes; {', '.join(sizes)}", soft_wrap=True
     )
     for note in gathered.notes:
-        console.print(f"note: {note}", style="yellow", markup=False, soft_wrap=True)
+        console.print(f"note: {note}", style="yellow", soft_wrap=True)
     machine = Machine(accelerator=accelerator)
     fabric = launch(machine, gathered.recipe.precision)
     trained = show(carry_out(fabric, gathered, out, machine, wanted), str(out), console)
     style = None if trained.shown.promised else "red"
-    console.print(str(trained.shown), style=style, markup=False, soft_wrap=True)
+    console.print(str(trained.shown), style=style, soft_wrap=True)
     for name, outcome in trained.outcomes.items():
-        console.print(f"{name}: {outcome}", markup=False, highlight=False, soft_wrap=True)
+        console.print(f"{name}: {outcome}", soft_wrap=True)
     if isinstance(trained.calibration, str):
         why = f"the confidences are uncalibrated: {trained.calibration}"
-        console.print(why, markup=False, soft_wrap=True)
-    console.print(f"report: {out / REPORT}", highlight=False, soft_wrap=True)
-    console.print(f"next: ova predict {out} INPUT", highlight=False, soft_wrap=True)
+        console.print(why, soft_wrap=True)
+    console.print(f"report: {out / REPORT}", soft_wrap=True)
+    console.print(f"next: ova predict {out} INPUT", soft_wrap=True)

@@ -8,7 +8,8 @@ from rich.console import Console
 from rich.table import Table
 from typer import Argument, Option
 
-from ova.cli import options
+from ova.cli import options, outputs
+from ova.cli.console import plain_console
 from ova.errors import pick
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ def tune(
 
         ova run --recipe runs/clinc-desk/ova.json
     """
+    outputs.check_folder("--out", out)
     from ova.experiments import EXPERIMENTS
     from ova.training.engine import Machine
     from ova.training.search import searches
@@ -78,7 +80,7 @@ def search_all(found: "Sequence[Search]", machine: "Machine") -> None:
     from ova.training.engine import launch
     from ova.training.search import tune as trials
 
-    console, fabric = Console(), launch(machine, found[0].base.precision)
+    console, fabric = plain_console(), launch(machine, found[0].base.precision)
     for search in found:
         name = f"{search.experiment.name}/{search.formulation}"
         events = trials(fabric, search, machine)

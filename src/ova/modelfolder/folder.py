@@ -13,6 +13,7 @@ from torch import Tensor
 from ova.errors import BadInput, pick
 from ova.files import sha256, write_json, write_text
 from ova.modelfolder import confidence
+from ova.modelfolder.names import CALIBRATION, MANIFEST, MODEL, WEIGHTS
 from ova.models import model as model_called
 from ova.models.pretrained import FROZEN, empty_encoder, is_folder, read_config
 from ova.nn.formulations import FORMULATIONS, Formulation
@@ -26,8 +27,6 @@ from ova.userdata.kinds import preparation
 from ova.userdata.texts import TOKENIZER, Tokens
 
 FORMAT, VERSION = "ova model", 1
-MODEL, WEIGHTS, MANIFEST = "model.json", "weights.safetensors", "manifest.json"
-CALIBRATION = "calibration.json"
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """The threshold of a model and its promise: chosen on validation rows, fitted on calibration rows."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -12,7 +12,7 @@ from ova.posthoc.certificates import Floats, accuracy_values, coverage_value
 from ova.posthoc.threshold import Promise, Threshold, check_promise, fit_threshold, scored
 from ova.predictions import NONE, Predictions, SetName
 from ova.predictions.sets import TEST, VALIDATION
-from ova.userdata.gather import OUTSIDE
+from ova.userdata.gather import OUTSIDE, STRANGE
 
 TARGETS = (0.99, 0.98, 0.95, 0.9, 0.8)  # accuracies that are tried when the user asks for none
 WORTH = 0.5  # share of the inputs that should be answered
@@ -52,23 +52,28 @@ def half(n: int, seed: int) -> list[int]:
 def outcomes(
     rows: Mapping[str, Predictions], threshold: Threshold, seed: int
 ) -> Iterator[tuple[str, str]]:
-    """What the threshold does on `test` and on the outside sets, on rows that it has not seen."""
+    """What the threshold does on `test` and on the outside sets, on rows that it has not seen.
+
+    The test rows are those of the classes and those of none: the promise is about both together.
+    """
     for name, p in rows.items():
-        if name != TEST and not SetName(name).outside:
-            continue
-        unseen = p
-        if name == OUTSIDE and threshold.promise.leak is not None:
+        if name == TEST:
+            yield name, outcome([p, rows[STRANGE]] if STRANGE in rows else [p], threshold)
+        elif name == OUTSIDE and threshold.promise.leak is not None:
             unseen = p.take(np.setdiff1d(np.arange(len(p)), half(len(p), seed)))
-        if len(unseen):
-            yield name, outcome(unseen, threshold)
+            if len(unseen):
+                yield name, outcome([unseen], threshold)
+        elif SetName(name).outside:
+            yield name, outcome([p], threshold)
 
 
-def outcome(p: Predictions, threshold: Threshold) -> str:
+def outcome(parts: Sequence[Predictions], threshold: Threshold) -> str:
     """How many are answered, and how many of those rightly where there is a right answer."""
-    kept = threshold.answers(p.confidence)
-    words = f"{kept.mean():.1%} of {len(p)} answered"
-    if kept.any() and (p.target != NONE).any():
-        words += f", {p.correct[kept].mean():.1%} of them right"
+    kept = threshold.answers(np.concatenate([p.confidence for p in parts]))
+    words = f"{kept.mean():.1%} of {len(kept)} answered"
+    if kept.any() and any((p.target != NONE).any() for p in parts):
+        right = np.concatenate([p.correct for p in parts])
+        words += f", {right[kept].mean():.1%} of them right"
     return words.replace("%", " %")
 
 
@@ -77,20 +82,26 @@ def choose(
 ) -> Threshold:
     """The threshold that keeps what is wanted, fitted on `rows`, which nothing else has looked at.
 
-    Without a request, what to promise is decided on `seen`, the validation rows, so that the promise
-    holds at its full confidence: an accuracy, and a coverage with it where the accuracy leaves
-    room for that. Where not even the lowest accuracy can be promised, that most inputs are
-    answered is promised instead, and nothing about the answers. `outside`, the confidences of
-    examples of no class, is for a leak; without a request for one they are only counted.
+    Without a request, which accuracy to promise is decided on `seen`, the validation rows, and a
+    coverage is promised with it where the accuracy leaves room for that. Where the accuracy cannot
+    be had, that most inputs are answered is promised instead, and nothing about the answers.
+    Whether one of the two is told or both, each was tried with half of delta, so that what is told
+    is false no more often than its certainty says. `outside`, the confidences of examples of no class, is
+    for a leak; without a request for one they are only counted.
     """
-    fit = partial(fit_threshold, rows, confidence=wanted.confidence, outside=outside)
+    fit = partial(fit_threshold, rows, outside=outside)
     if wanted.says:
-        return fit(accuracy=wanted.accuracy, coverage=wanted.coverage, leak=wanted.leak)
-    accuracy, easy = target(seen, len(rows))
-    found = fit(accuracy=accuracy, coverage=COVERAGE if easy else None)
-    if easy and found.promised:
-        found = strictest(found, rows, outside)
-    return found if found.promised else fit(coverage=COVERAGE)
+        return fit(wanted.accuracy, wanted.certainty, coverage=wanted.coverage, leak=wanted.leak)
+    half_of_delta = (1 + wanted.certainty) / 2
+    accuracy, easy = target(seen, len(rows), half_of_delta)
+    if easy:  # two promises: each has half
+        found = fit(accuracy, wanted.certainty, coverage=COVERAGE)
+        if found.promised:
+            return strictest(found, rows, outside)
+    found = fit(accuracy, half_of_delta)
+    if not found.promised:
+        found = fit(coverage=COVERAGE, certainty=half_of_delta)
+    return replace(found, promise=replace(found.promise, certainty=wanted.certainty))
 
 
 def strictest(found: Threshold, rows: Predictions, outside: Floats | None) -> Threshold:
@@ -102,7 +113,7 @@ def strictest(found: Threshold, rows: Predictions, outside: Floats | None) -> Th
     promise, (c, right) = found.promise, scored(rows)
     assert promise.accuracy is not None
     assert promise.coverage is not None
-    delta = (1 - promise.confidence) / 2  # as for two promises that hold together
+    delta = (1 - promise.certainty) / 2  # as for two promises that hold together
     values = accuracy_values(c, right, promise.accuracy, delta)
     value = values[values <= coverage_value(np.sort(c)[::-1], promise.coverage, delta)].max()
     above = c > value
@@ -115,14 +126,14 @@ def strictest(found: Threshold, rows: Predictions, outside: Floats | None) -> Th
     )
 
 
-def target(seen: Predictions, n: int) -> tuple[float, bool]:
+def target(seen: Predictions, n: int, certainty: float) -> tuple[float, bool]:
     """The highest accuracy that lets enough be answered, and whether that is nearly everything.
 
     The rows are repeated until there are as many as the promise will rest on.
     """
     repeats = max(1, round(n / len(seen)))
     many = seen.take([row for row in range(len(seen)) for _ in range(repeats)])
-    found = [fit_threshold(many, accuracy) for accuracy in TARGETS]
+    found = [fit_threshold(many, accuracy, certainty) for accuracy in TARGETS]
     enough = [k for k, threshold in enumerate(found) if threshold.answered >= WORTH]
     best = enough[0] if enough else max(range(len(found)), key=lambda k: found[k].answered)
     return TARGETS[best], found[best].answered >= COVERAGE

@@ -8,9 +8,9 @@ from lightning_fabric import Fabric
 
 from ova.data.task import Task
 from ova.errors import BadInput
-from ova.files import read_object
+from ova.files import beside, read_object
 from ova.metrics import METRICS
-from ova.modelfolder import confidence
+from ova.modelfolder import confidence, names
 from ova.modelfolder import folder as model_folder
 from ova.modelfolder.promise import check, outcomes, promised
 from ova.nn.formulations import FORMULATIONS
@@ -24,12 +24,18 @@ from ova.training import checkpoint
 from ova.training.engine import Machine
 from ova.training.loop import check_recipe
 from ova.training.recipe import Recipe
-from ova.training.run_folder import BEST, CHECKPOINT, MANIFEST, MODEL, RECIPE, predictions_path
+from ova.training.run_folder import (
+    BEST,
+    CHECKPOINT,
+    LOCK,
+    MANIFEST,
+    MODEL,
+    RECIPE,
+    predictions_path,
+)
 from ova.training.run_folder import read as read_run
 from ova.training.stages import Event, Stage, stages
 from ova.userdata.gather import Gathered
-
-RUN, REPORT = "run", "report.html"
 
 
 @dataclass(frozen=True)
@@ -46,7 +52,7 @@ def train(
     fabric: Fabric, gathered: Gathered, out: Path, machine: Machine, wanted: Promise
 ) -> Generator[Event, None, Trained]:
     """Train, or go on training, then fit threshold and calibration, write the model and its report."""
-    run, recipe, task = out / RUN, gathered.recipe, gathered.task
+    run, recipe, task = out / names.RUN, gathered.recipe, gathered.task
     check(wanted, task)
     check_folder(out, task)
     weights = adopt(out, run)
@@ -58,11 +64,11 @@ def train(
     yield Stage("threshold")
     rows = predictions_of(run, task)
     trained = conclude(rows, wanted, recipe)
-    yield Stage("report")
-    write_page([read_run(run)], out / REPORT, model=facts_of(trained, rows))
     model_folder.save(
         out, gathered, trained.threshold, trained.calibration, read_object(run / MANIFEST)
     )
+    yield Stage("report")  # after the model, which no page may cost
+    write_page([read_run(run)], out / names.REPORT, model=facts_of(trained, rows))
     for name in (CHECKPOINT, BEST):  # the way there is of no more use
         (run / name).unlink(missing_ok=True)
     return trained
@@ -91,15 +97,15 @@ def facts_of(trained: Trained, rows: Mapping[str, Predictions]) -> ModelFacts:
 
 def predictions_of(run: Path, task: Task) -> dict[str, Predictions]:
     """The predictions on all evaluation sets, without the matrices of probabilities."""
-    names = (VALIDATION, *task.evaluations)
-    return {name: read(predictions_path(run, name), probs=False) for name in names}
+    sets = (VALIDATION, *task.evaluations)
+    return {name: read(predictions_path(run, name), probs=False) for name in sets}
 
 
 def adopt(out: Path, run: Path) -> Path:
     """Where the weights are or will be: in the model, not in its run; changed ones are refused."""
-    weights = out / model_folder.WEIGHTS
+    weights = out / names.WEIGHTS
     if (run / MODEL).exists():  # version 0.1 left them there until the end
-        (out / model_folder.MODEL).unlink(missing_ok=True)
+        (out / names.MODEL).unlink(missing_ok=True)
         (run / MODEL).replace(weights)
     if weights.exists():
         model_folder.check_weights(out)
@@ -108,8 +114,19 @@ def adopt(out: Path, run: Path) -> Path:
 
 def check_folder(out: Path, task: Task) -> None:
     """Refuse a folder that holds something else, or a run on other data."""
-    run = out / RUN
-    if out.exists() and not (run / RECIPE).exists() and any(out.iterdir()):
+    run = out / names.RUN
+    if out.exists() and not (run / RECIPE).exists() and not just_begun(out):
         raise BadInput(f"{out} is not empty and not a model of ours; name another --out")
     if (run / MANIFEST).exists() and read_object(run / MANIFEST).get("data") != dict(task.sources):
-        raise BadInput(f"{out} was trained on other data; name another --out")
+        raise BadInput(
+            f"{out} was trained on other data, or divided it otherwise as earlier versions did; "
+            "name another --out"
+        )
+
+
+def just_begun(out: Path) -> bool:
+    """Whether a folder holds no more than a training that was killed before it wrote its recipe."""
+    held = [
+        path for folder in (out, out / names.RUN) if folder.exists() for path in folder.iterdir()
+    ]
+    return {path.name for path in held} <= {names.RUN, LOCK, beside(out / names.RUN / RECIPE).name}

@@ -5,31 +5,54 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, fields
 from itertools import islice
+from math import isnan
 from pathlib import Path
 from typing import TextIO
 
 from ova.errors import BadInput
 from ova.files import write_beside
 from ova.modelfolder.answer import Answer
+from ova.userdata.tables import as_number
 
 COLUMNS = tuple(field.name for field in fields(Answer))
 ROWS = 10_000  # of a Parquet row group
 
 
-def separated(answers: Iterable[Answer], file: TextIO, delimiter: str = ",") -> None:
+def clean(value: object) -> object:
+    """Text that can be written as UTF-8."""
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
+
+
+def inert(value: object) -> object:
+    """Text that a spreadsheet shows as it is: a stranger's cell must not become a formula there.
+
+    >>> inert("=1+1"), inert("-1.5"), inert("a=b")
+    ("'=1+1", '-1.5', 'a=b')
+    """
+    text = clean(value)
+    formula = isinstance(text, str) and text.startswith(("=", "+", "-", "@", "\t", "\r"))
+    return f"'{text}" if formula and isnan(as_number(text)) else text
+
+
+def separated(
+    answers: Iterable[Answer],
+    file: TextIO,
+    delimiter: str = ",",
+    written: Callable[[object], object] = clean,
+) -> None:
     """One line per answer, with a header."""
     writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
     writer.writerow(COLUMNS)
     for answer in answers:
         cells = asdict(answer).values()  # six digits of a number are enough
-        writer.writerow([f"{v:.6g}" if isinstance(v, float) else clean(v) for v in cells])
+        writer.writerow([f"{v:.6g}" if isinstance(v, float) else written(v) for v in cells])
         file.flush()
 
 
 def csv_file(path: Path, answers: Iterable[Answer]) -> None:
     """A CSV file."""
     with path.open("w", encoding="utf-8", newline="") as file:
-        separated(answers, file)
+        separated(answers, file, written=inert)
 
 
 def json_lines(path: Path, answers: Iterable[Answer]) -> None:
@@ -52,11 +75,6 @@ def parquet(path: Path, answers: Iterable[Answer]) -> None:
         while piece := list(islice(rows, ROWS)):
             columns = {name: [clean(getattr(a, name)) for a in piece] for name in COLUMNS}
             writer.write_table(pa.table(columns, schema))
-
-
-def clean(value: object) -> object:
-    """Text that can be written as UTF-8."""
-    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
 
 
 WRITERS: Mapping[str, Callable[[Path, Iterable[Answer]], None]] = {

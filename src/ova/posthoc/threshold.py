@@ -4,6 +4,7 @@ The theorem behind each promise, and its proof, are in docs/threshold.md.
 """
 
 import math
+import warnings
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
@@ -21,6 +22,8 @@ from ova.posthoc.certificates import (
     leak_value,
     why_not_accurate,
 )
+from ova.posthoc.independent import Groups, Rows, one_of_each
+from ova.predictions.columns import NONE
 
 
 class Scored(Protocol):
@@ -35,12 +38,12 @@ class Scored(Protocol):
 
 @dataclass(frozen=True)
 class Promise:
-    """What is to hold for new inputs, all of it together, with this confidence."""
+    """What is to hold for new inputs, all of it together, with this certainty."""
 
     accuracy: float | None = None  # right answers among the answered, at least
     coverage: float | None = None  # answered inputs, at least
     leak: float | None = None  # answered inputs that belong to no class, at most
-    confidence: float = 0.95
+    certainty: float = 0.95  # 1 - delta; "confidence" is the largest p of an answer
 
     @property
     def says(self) -> bool:
@@ -51,7 +54,7 @@ class Promise:
         parts = [f"accuracy >= {self.accuracy:g}"] if self.accuracy is not None else []
         parts += [f"coverage >= {self.coverage:g}"] if self.coverage is not None else []
         parts += [f"leak <= {self.leak:g}"] if self.leak is not None else []
-        return f"{', '.join(parts)} with confidence {self.confidence:g}"
+        return f"{', '.join(parts)} with certainty {self.certainty:g}"
 
 
 @dataclass(frozen=True)
@@ -60,19 +63,20 @@ class Threshold:
 
     >>> threshold = fit_threshold((np.linspace(0, 1, 500), np.ones(500)), accuracy=0.99)
     >>> print(threshold)
-    answer everything: accuracy >= 0.99 with confidence 0.95 (500 examples, 100.0 % answered, 100.0 % of them right)
+    answer everything: accuracy >= 0.99 with certainty 0.95 (500 examples, 100.0 % answered, 100.0 % of them right)
     >>> print(fit_threshold((np.linspace(0, 1, 200), np.ones(200)), accuracy=0.99))
-    answer nothing: accuracy >= 0.99 with confidence 0.95 cannot be promised with 200 examples, 299 would be needed even if every answer were right
+    answer nothing: accuracy >= 0.99 with certainty 0.95 cannot be promised with 200 examples, 299 would be needed even if every answer were right
     """
 
     value: float
     promise: Promise
-    n: int  # examples the promise rests on
+    n: int  # independent examples the promise rests on
     answered: float  # share of them that is answered
     accuracy: float | None = None  # measured among those answered; None when none is
     outside: int = 0  # examples of no class
     leak: float | None = None  # share of those that is answered
     why_not: str = ""  # why nothing could be promised; empty when the promise stands
+    none: int = 0  # of the n, examples of none of the classes, which no answer can be right for
 
     @property
     def promised(self) -> bool:
@@ -92,7 +96,10 @@ class Threshold:
     def from_json(row: Mapping[str, Any]) -> "Threshold":
         """What `to_json` wrote."""
         try:
-            known = dict(row) | {"value": float(row["value"]), "promise": Promise(**row["promise"])}
+            promise = dict(row["promise"])
+            if "confidence" in promise:  # as it was called in version 0.1
+                promise["certainty"] = promise.pop("confidence")
+            known = dict(row) | {"value": float(row["value"]), "promise": Promise(**promise)}
             return Threshold(**known)
         except (KeyError, TypeError, ValueError) as error:
             raise BadInput(f"not a threshold written by ova: {error}") from error
@@ -103,28 +110,34 @@ class Threshold:
         everything = "everything" if self.value == -math.inf else f"above {self.value:.6g}"
         right = "" if self.accuracy is None else f", {self.accuracy:.1%} of them right"
         leak = "" if self.leak is None else f", {self.leak:.1%} of {self.outside} outside answered"
-        seen = f"{self.n} examples, {self.answered:.1%} answered{right}{leak}".replace("%", " %")
+        none = f", {self.none} of them of none of the classes" if self.none else ""
+        seen = f"{self.n} examples{none}, {self.answered:.1%} answered{right}{leak}"
+        seen = seen.replace("%", " %")
         return f"answer {everything}: {self.promise} ({seen})"
 
 
-def fit_threshold(
+def fit_threshold(  # noqa: PLR0913  three promises, their certainty, and what they rest on
     predictions: Scored | tuple[ArrayLike, ArrayLike],
     accuracy: float | None = None,
-    confidence: float = 0.95,
+    certainty: float = 0.95,
     *,
     coverage: float | None = None,
     leak: float | None = None,
     outside: Any = None,
+    groups: Groups | None = None,
+    confidence: float | None = None,
 ) -> Threshold:
     """The threshold that answers most while its promise holds for new inputs of the same kind.
 
-    P(accuracy of the answered >= a) >= confidence, whatever the model, the ties and the classes,
-    if the examples are exchangeable with the inputs to come and were not used for training. Of
+    P(accuracy of the answered >= a) >= certainty, whatever the model, the ties and the classes,
+    if the examples are independent draws of the inputs to come and were not used for training. Of
     `coverage` and `leak` the same; several promises hold together. Without any, accuracy 0.99.
     `predictions` is a Predictions or a pair (confidence, correct); `outside`, the confidences of
-    examples of no class, or their Predictions. A promise that the examples cannot support gives a
-    threshold that answers nothing and says how many would be needed: the safe side, and no reason
-    to lose a trained model. Docs/threshold.md has theorem and proof.
+    examples of no class, or their Predictions. Rows that are not independent (copies, photos of one
+    thing) share a value in `groups`: one row of each group counts, drawn by lot, and new inputs are
+    then new groups. A promise that the examples cannot support gives a threshold that answers
+    nothing and says how many would be needed: the safe side, and no reason to lose a trained model.
+    Docs/threshold.md has theorem and proof.
 
     >>> right = np.arange(1000) % 20 > 0
     >>> threshold = fit_threshold((np.where(right, 0.9, 0.3), right), accuracy=0.98)
@@ -133,12 +146,17 @@ def fit_threshold(
     """
     if accuracy is None and coverage is None and leak is None:
         accuracy = 0.99
-    promise = Promise(accuracy, coverage, leak, confidence)
+    certainty = renamed(certainty, confidence)
+    promise = Promise(accuracy, coverage, leak, certainty)
     check_promise(promise, outside)
     c, right = scored(predictions)
+    none = np.asarray(getattr(predictions, "target", np.zeros(len(c)))) == NONE
+    if groups is not None:
+        rows = one_row_each(groups, len(c))
+        c, right, none = c[rows], right[rows], none[rows]
     o = np.sort(outside_scores(outside))[::-1]
     asked = sum(part is not None for part in (accuracy, coverage, leak))
-    delta = (1 - confidence) / asked  # so that all parts hold together
+    delta = (1 - certainty) / asked  # so that all parts hold together
     value, why_not = choose(promise, delta, (c, right), o)
     above = c > value
     return Threshold(
@@ -150,7 +168,17 @@ def fit_threshold(
         outside=len(o),
         leak=float((o > value).mean()) if len(o) else None,
         why_not=why_not,
+        none=int(none.sum()),
     )
+
+
+def renamed(certainty: float, confidence: float | None) -> float:
+    """The certainty of a promise, also where it is given by its old name."""
+    if confidence is None:
+        return certainty
+    said = "the `confidence` of a promise is called `certainty` now; the old name goes with the next version"
+    warnings.warn(said, DeprecationWarning, stacklevel=3)
+    return confidence
 
 
 def choose(
@@ -195,6 +223,14 @@ def scored(predictions: Scored | tuple[ArrayLike, ArrayLike]) -> tuple[Floats, T
     if not np.isin(right, (0, 1)).all():
         raise BadInput("`correct` must be true or false for each example")
     return c, right.astype(bool)
+
+
+def one_row_each(groups: Groups, count: int) -> Rows:
+    """A row of each group, if every one of so many examples has a group."""
+    groups = [*groups]
+    if len(groups) != count:
+        raise BadInput(f"{count} examples but {len(groups)} groups; there must be one each")
+    return one_of_each(groups)
 
 
 def outside_scores(outside: Any) -> Floats:

@@ -1,7 +1,6 @@
 """From the user's files and options to a task and a recipe: read, checked, split, prepared."""
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -10,23 +9,32 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ova.data.folders import scan
 from ova.data.task import Examples, InMemory, Task
 from ova.errors import BadInput
 from ova.files import sha256
 from ova.models.pretrained import FROZEN, TUNED
 from ova.nn.formulations import DEFAULT, DEFAULT_FROZEN
-from ova.predictions import NONE, NONE_LABEL
+from ova.posthoc.independent import one_of_each
+from ova.predictions import NONE
 from ova.predictions.sets import TEST, SetName
-from ova.training.recipe import OWN, Recipe, override
+from ova.training.recipe import OWN, Recipe, is_name, override
 from ova.userdata.kind import Encoded, Preparation
 from ova.userdata.kinds import ENCODER, HEAD_ONLY, KINDS, length
+from ova.userdata.labels import (
+    LABEL,
+    classes_of,
+    groups_of,
+    labelled,
+    targets,
+    trained,
+    ungrouped,
+    unlabelled,
+)
 from ova.userdata.request import Request
-from ova.userdata.rows import FILE, Frame, whole
-from ova.userdata.split import HELD, split
-from ova.userdata.tables import as_number
+from ova.userdata.rows import whole
+from ova.userdata.split import HELD, RULE, notes_on, split
 
-LABEL = "label"  # the column of labels, unless the user names another
+STRANGE = SetName.ood("none")  # the set of the test rows of none of the classes
 OUTSIDE = SetName.ood("outside")  # the set of the user's examples of none of the classes
 NAMED = 5  # bad rows that a message names
 
@@ -47,18 +55,22 @@ def gather(request: Request) -> Gathered:
     kind = next(name for name, kind in KINDS.items() if kind.fits(request))
     frame, labels, sources = labelled(request.data, request)
     examined = KINDS[kind].examine(frame, request)
-    bad = {**unlabelled(labels), **examined.bad}
+    groups = groups_of(request.data, frame, request) if request.group else examined.keys
+    bad = {**unlabelled(labels), **ungrouped(groups), **examined.bad}
     kept, dropped = usable(request.data, request, bad, len(labels))
-    classes = classes_of(request, [str(labels[row]) for row in kept])
-    target = targets(labels, classes)
+    found = classes_of(request, [str(labels[row]) for row in kept])
     held = [name for name in HELD if name != TEST or request.test is None]
-    keys = [examined.keys[row] for row in kept]
-    found = split(target[kept].tolist(), keys, request.seed, held)
-    parts = {name: [kept[i] for i in rows] for name, rows in found.parts.items()}
+    lots = split([groups[row] for row in kept], request.seed, held)
+    parts = {name: [kept[i] for i in rows] for name, rows in lots.items()}
+    classes = trained(request, found, {labels[row] for row in parts["train"]})
+    target = targets(labels, classes)
     preparation = examined.learn(parts["train"])
     sets = sets_of(examined.encode(preparation), target, parts)
     train, validation = sets.pop("train"), sets.pop("validation")
-    notes = [*examined.notes, *dropped, *found.notes]
+    notes = [*examined.notes, *dropped]
+    notes += notes_on([(examined.keys[row], groups[row], labels[row]) for row in kept])
+    notes += untrained(labels, {*found} - {*classes}, parts)
+    notes += outsiders(labels, request.none.strip(), parts)
     for more, said in further(request, classes, preparation, train):
         sets |= more
         notes += said
@@ -72,7 +84,6 @@ def gather(request: Request) -> Gathered:
         augment=examined.augment,
         sources={**sources, **sources_of(request)},
     )
-    notes += outsiders(request.none, task)
     return Gathered(kind, task, recipe_of(request, kind, task), preparation, tuple(notes))
 
 
@@ -81,49 +92,25 @@ def itself(examples: InMemory) -> Examples:
     return examples
 
 
-def outsiders(none: str, task: Task) -> list[str]:
+def untrained(
+    labels: Sequence[str | None], rare: set[str], parts: Mapping[str, Sequence[int]]
+) -> list[str]:
+    """What was done with the classes that have no row to train on."""
+    rows = sum(labels[row] in rare for part in parts.values() for row in part)
+    return [
+        f"{len(rare)} classes have no row among those to train on, so the model cannot know them: "
+        f"their {rows} held-out rows count as none of the classes, wrong wherever they are answered"
+    ] * bool(rare)
+
+
+def outsiders(
+    labels: Sequence[str | None], none: str, parts: Mapping[str, Sequence[int]]
+) -> list[str]:
     """What was done with the examples of none of the classes."""
-    if not none:
-        return []
-    sets = {"to train": task.train, "to stop early": task.validation}
-    sets |= {name: make() for name, make in task.evaluations.items()}
-    counts = {name: int((examples.y == NONE).sum()) for name, examples in sets.items()}
-    said = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
-    return [f"rows labelled {none!r} are examples of none of the classes: {said}"]
-
-
-def labelled(path: Path, request: Request) -> tuple[Frame, Sequence[str | None], Mapping[str, str]]:
-    """Rows, the label of each (None where there is none) and the SHA-256 of where they come from.
-
-    A folder has images with the names of their class folders; of a file a column is the labels.
-    """
-    if path.is_dir():
-        held = scan(path)
-        names = [held.name(row) for row in range(len(held))]
-        return Frame({FILE: names}), [held.classes[k] for k in held.y], {path.name: held.digest}
-    frame = whole(path)
-    label = request.label or LABEL
-    cells = frame.column(label, path, "--label")
-    if label == request.text:
-        raise BadInput(f"column {label!r} cannot be both the text and the label")
-    rest = {name: column for name, column in frame.columns.items() if name != label}
-    return Frame(rest, frame.bad), [*map(label_of, cells)], {path.name: sha256(path)}
-
-
-def label_of(cell: Any) -> str | None:
-    r"""A label as text: numbers as they are written, nothing for an empty cell.
-
-    >>> label_of(3.0), label_of(' a, "b" '), label_of(""), label_of(float("nan"))
-    ('3', 'a, "b"', None, None)
-    """
-    if cell is None or cell != cell or not str(cell).strip():  # noqa: PLR0124  NaN
-        return None
-    return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell).strip()
-
-
-def unlabelled(labels: Sequence[str | None]) -> dict[int, str]:
-    """Rows without a label."""
-    return {row: "no label" for row, label in enumerate(labels) if label is None}
+    counts = {name: sum(labels[row] == none for row in rows) for name, rows in parts.items()}
+    words = {"train": "to train", "validation": "to stop early"}
+    said = ", ".join(f"{count} {words.get(name, name)}" for name, count in counts.items() if count)
+    return [f"rows labelled {none!r} are examples of none of the classes: {said}"] * bool(none)
 
 
 def usable(
@@ -140,41 +127,6 @@ def usable(
     return kept, [f"{path}: {said}; they were left out"]
 
 
-def classes_of(request: Request, found: Sequence[str]) -> tuple[str, ...]:
-    """The classes in order of their names; numbers in order of their values."""
-    path, none = request.data, request.none.strip()
-    labels = [label for label in found if label != none]
-    counts = Counter(labels)
-    if none and len(labels) == len(found):
-        have = [*map(repr, sorted(counts)[:NAMED]), *["..."] * (len(counts) > NAMED)]
-        raise BadInput(
-            f"{path}: no row is labelled {none!r} (--none); the labels are {', '.join(have)}"
-        )
-    if len(counts) < 2:
-        only = f"all {len(labels)} rows are {labels[0]!r}" if labels else "no row is left"
-        raise BadInput(f"{path}: at least two classes are needed, {only}")
-    if NONE_LABEL in counts:
-        raise BadInput(
-            f"{path}: a class is called {NONE_LABEL!r}, which is what a refusal is called; if its rows "
-            f"are examples of no class, say --none {NONE_LABEL!r}"
-        )
-    if len(counts) > len(labels) / 2:
-        raise BadInput(
-            f"{path}: {len(counts)} classes in {len(labels)} rows; the label has to be one of few, "
-            "is it the right column?"
-        )
-    numbers = [as_number(name) for name in counts]
-    if all(number == number for number in numbers):  # noqa: PLR0124  no NaN
-        return tuple(name for _, name in sorted(zip(numbers, counts, strict=True)))
-    return tuple(sorted(counts))
-
-
-def targets(labels: Sequence[str | None], classes: Sequence[str]) -> Tensor:
-    """The number of each label among the classes; NONE for any other."""
-    number = {name: k for k, name in enumerate(classes)}
-    return torch.tensor([number.get(str(label), NONE) for label in labels])
-
-
 def sets_of(
     encoded: Encoded, target: Tensor, parts: Mapping[str, Sequence[int]]
 ) -> dict[str, InMemory]:
@@ -183,7 +135,7 @@ def sets_of(
     for name, part in parts.items():
         rows[name] = torch.tensor(part, dtype=torch.long)
         if name == TEST and (strange := target[rows[TEST]] == NONE).any():
-            rows |= {TEST: rows[TEST][~strange], SetName.ood("none"): rows[TEST][strange]}
+            rows |= {TEST: rows[TEST][~strange], STRANGE: rows[TEST][strange]}
     lengths = encoded.lengths
     return {
         name: InMemory(encoded.x[i], target[i], None if lengths is None else lengths[i])
@@ -203,11 +155,29 @@ def further(
             notes.append(f"{again} test rows are also among those to train on")
         yield sets, notes
     if request.outside is not None:
-        encoded = preparation.encode(whole(request.outside))
-        rows, notes = usable(request.outside, request, encoded.bad, len(encoded.x))
-        if not rows:
-            raise BadInput(f"{request.outside}: no row can be used")
-        yield sets_of(encoded, torch.full((len(encoded.x),), NONE), {OUTSIDE: rows}), notes
+        yield strangers(request, request.outside, preparation)
+
+
+def strangers(
+    request: Request, path: Path, preparation: Preparation
+) -> tuple[dict[str, InMemory], list[str]]:
+    """The user's examples of none of the classes, each once: they may carry a promise."""
+    frame = whole(path)
+    encoded, notes = preparation.encode(frame), []
+    groups: Sequence[Hashable] = [row.tobytes() for row in encoded.x.numpy()]
+    if request.group and (path.is_dir() or request.group in frame.columns):
+        groups = groups_of(path, frame, request)
+    elif request.group:
+        notes = [f"{path} has no column {request.group!r}: its inputs are taken as independent"]
+    rows, dropped = usable(path, request, {**ungrouped(groups), **encoded.bad}, len(encoded.x))
+    if not rows:
+        raise BadInput(f"{path}: no row can be used")
+    lone = [rows[i] for i in one_of_each([groups[row] for row in rows], request.seed)]
+    if len(lone) < len(rows):
+        what = "groups" if request.group else "different inputs"
+        notes.append(f"{path}: {len(rows)} rows are {len(lone)} {what}, which count once each")
+    outside = sets_of(encoded, torch.full((len(encoded.x),), NONE), {OUTSIDE: lone})
+    return outside, [*dropped, *notes]
 
 
 def tested(
@@ -236,12 +206,13 @@ def sources_of(request: Request) -> dict[str, str]:
         "--text": request.text,
         "--label": "" if request.label == LABEL else request.label,
         "--none": request.none,
+        "--group": request.group,
         "--drop": ", ".join(request.drop),
         "--skip-bad": "yes" * request.skip_bad,
         "--mirror": "yes" * request.mirror,
     }
     said = {option: value for option, value in read_as.items() if value}
-    return {**{path.name: sha256(path) for path in files}, **said}
+    return {**{path.name: sha256(path) for path in files}, **said, "split": RULE}
 
 
 def recipe_of(request: Request, kind: str, task: Task) -> Recipe:
@@ -254,7 +225,7 @@ def recipe_of(request: Request, kind: str, task: Task) -> Recipe:
     elif request.model:
         settings["model"] = request.model
     recipe = Recipe(
-        experiment=request.data.stem or request.data.resolve().name,
+        experiment=request.data.stem if is_name(request.data.stem) else request.data.resolve().name,
         data=OWN,
         formulation=request.formulation or (DEFAULT_FROZEN if request.frozen else DEFAULT),
         seed=request.seed,

@@ -5,7 +5,6 @@ import json
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ova.data.augmentation import normalise, pad_crop_flip
+from ova.data.augmentation import CropFlip, normalise
 from ova.data.decoding import decode
 from ova.errors import BadInput
 from ova.files import cores
@@ -47,8 +46,8 @@ class Pixels:
         x = np.zeros((len(files), *self.shape), np.uint8)
         bad = dict(frame.bad)
         for row, image in enumerate(found):
-            if image is None:
-                bad.setdefault(row, "not an image")
+            if isinstance(image, str):
+                bad.setdefault(row, image)
             else:
                 x[row] = image
         return Encoded(torch.from_numpy(x), None, bad)
@@ -71,37 +70,41 @@ def from_json(content: Mapping[str, Any], _: Path) -> Pixels:
     return Pixels(int(content["size"]), tuple(content["mean"]), tuple(content["std"]))
 
 
-def opened(file: str) -> np.ndarray | None:
-    """H x W x 3, or None when the file is no image or cannot be read."""
+def opened(file: str) -> np.ndarray | str:
+    """H x W x 3, or why there is no image."""
     try:
         return decode(Path(file).read_bytes())
-    except OSError:
-        return None
+    except BadInput as error:
+        return str(error)
+    except OSError as error:
+        return f"not readable ({error.strerror})"
 
 
-def read(file: str, size: int) -> np.ndarray | None:
-    """The centre square of an image as 3 x size x size."""
+def read(file: str, size: int) -> np.ndarray | str:
+    """The centre square of an image as 3 x size x size, or why there is none."""
     import cv2
 
     image = opened(file)
-    if image is None:
-        return None
+    if isinstance(image, str):
+        return image
     h, w = image.shape[:2]
     side = min(h, w)
     top, left = (h - side) // 2, (w - side) // 2
-    square = np.ascontiguousarray(image[top : top + side, left : left + side])
+    square = image[top : top + side, left : left + side]
     if side != size:
         how = cv2.INTER_AREA if side > size else cv2.INTER_LINEAR
-        square = cv2.resize(square, (size, size), interpolation=how)
+        # In the order of bytes that was decoded, which needs no copy of a large image.
+        square = cv2.resize(square[:, :, ::-1], (size, size), interpolation=how)[:, :, ::-1]
     return square.transpose(2, 0, 1)
 
 
 def usual_size(files: Sequence[str]) -> int:
     """The median of the shorter sides of some of the images, within what a small network likes."""
     some = files[:: max(1, len(files) // SAMPLE)]
-    sides = [min(image.shape[:2]) for file in some if (image := opened(file)) is not None]
+    sides = [min(image.shape[:2]) for file in some if not isinstance(image := opened(file), str)]
     if not sides:
-        raise BadInput(f"none of {len(some)} files is an image, for example {some[0]}")
+        why = opened(some[0])
+        raise BadInput(f"none of {len(some)} files is an image: {some[0]} is {why}")
     return int(np.clip(np.median(sides), SMALLEST, LARGEST))
 
 
@@ -123,8 +126,7 @@ def examine(frame: Frame, request: Request) -> Examined:
 
     keys = [hashlib.blake2b(image.tobytes()).digest() for image in encoded.x.numpy()]
     bad = {row: f"{files[row]} is {why}" for row, why in encoded.bad.items()}
-    augment = partial(pad_crop_flip, flip=request.mirror)
-    return Examined(bad, keys, learn, lambda _: encoded, augment=augment)
+    return Examined(bad, keys, learn, lambda _: encoded, augment=CropFlip(flip=request.mirror))
 
 
 def from_encoder(folder: Path) -> Pixels:

@@ -12,6 +12,7 @@ class Request:
     text: str = ""  # column of texts; empty: a table of numbers
     label: str = ""
     none: str = ""  # label of examples of none of the classes; empty: there are none
+    group: str = ""  # column of what belongs together; of images a pattern for their names
     formulation: str = ""  # empty: our choice
     model: str = ""  # name of a model; empty: what suits the data
     encoder: Path | None = None

@@ -4,6 +4,7 @@ import csv
 import io
 import os
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
@@ -12,6 +13,7 @@ from typing import Any, TextIO
 
 from ova.data.folders import ENDINGS
 from ova.errors import BadInput
+from ova.files import not_utf8, reading
 
 CHUNK = 1024  # rows that are in memory at a time while predicting
 LARGEST_CELL = 1 << 24
@@ -81,18 +83,19 @@ def in_pieces(files: Iterable[str], size: int) -> Iterator[Frame]:
 
 def parquet(path: Path, size: int) -> Iterator[Frame]:
     """The rows of a Parquet file; null is None."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+    from pyarrow.parquet import ParquetFile
 
-    try:
-        with pq.ParquetFile(path) as file:
-            names = file.schema_arrow.names
-            if len(set(names)) < len(names):
-                raise BadInput(f"{path}: two columns have the same name")
-            for batch in file.iter_batches(size):
-                yield Frame(batch.to_pydict())
-    except (pa.ArrowException, OSError) as error:
-        raise BadInput(f"{path}: truncated, or not Parquet ({error})") from None
+    with reading(path, "a whole Parquet file"), ParquetFile(path) as file:
+        check_names(file.schema_arrow.names, path)
+        for batch in file.iter_batches(size):
+            yield Frame(batch.to_pydict())
+
+
+def check_names(names: Sequence[str], source: object) -> None:
+    """Refuse a name that comes twice; columns without a name are told apart by nobody."""
+    twice = [name for name, times in Counter(names).items() if name and times > 1]
+    if twice:
+        raise BadInput(f"{source}: two columns are called {twice[0]!r}")
 
 
 def text_file(path: Path, column: str, size: int) -> Iterator[Frame]:
@@ -112,12 +115,11 @@ def table_lines(file: TextIO, source: str, size: int, delimiter: str = "") -> It
     mark = delimiter or (";" if ";" in first and "," not in first else ",")
     csv.field_size_limit(LARGEST_CELL)
     reader = csv.reader(chain([first], file), delimiter=mark)
-    header = next(reader, [])
+    with reading(source, "a table with a header"):
+        header = next(reader, [])
     if not header or not first.strip():
         raise BadInput(f"{source}: it is empty; a header with the names of the columns comes first")
-    twice = [name for name in header if name and header.count(name) > 1]
-    if twice:
-        raise BadInput(f"{source}: two columns are called {twice[0]!r}")
+    check_names(header, source)
     rows = readable(reader, len(header))
     while piece := list(islice(rows, size)):
         columns = {name: [row[k] for row, _ in piece] for k, name in enumerate(header)}
@@ -154,12 +156,3 @@ def standard_input(column: str, size: int) -> Iterator[Frame]:
     raw = sys.stdin.buffer  # UTF-8, whatever the terminal says
     file = io.TextIOWrapper(raw, encoding="utf-8", errors="surrogateescape", newline="")
     return lines(file, column, size) if column else table_lines(file, "standard input", size)
-
-
-def not_utf8(text: str) -> bool:
-    r"""Whether some bytes of the text could not be decoded.
-
-    >>> not_utf8("caf\udce9")
-    True
-    """
-    return not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text)

@@ -1,83 +1,55 @@
 """Held-out splits of the user's rows: training, validation for early stopping, calibration, test."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Sequence
 
 import numpy as np
 
 from ova.errors import BadInput
-from ova.predictions import NONE
+from ova.posthoc.independent import numbered, one_of_each
 
-GOLDEN = (5**0.5 - 1) / 2
 # Share and largest number of each held-out part; the rest is for training.
 HELD = {"validation": (0.10, 10_000), "calibration": (0.15, 20_000), "test": (0.15, 20_000)}
-Parts = Mapping[str, list[int]]
+RULE = "by lot, each input once"  # part of what makes data other data: see `gather.sources_of`
 
 
-@dataclass(frozen=True)
-class Split:
-    """Rows of each part, and what the user should know about it."""
+def split(groups: Sequence[Hashable], seed: int, held: Sequence[str]) -> dict[str, list[int]]:
+    """The rows of each part: whole groups to train on, of every other group one row, both by lot.
 
-    parts: Parts
-    notes: tuple[str, ...]
-
-
-def split(y: Sequence[int], keys: Sequence[bytes], seed: int, held: Sequence[str]) -> Split:
-    """Parts with the proportions of the classes; rows with the same input stay together.
-
-    Rows are put in order of their class, at random within it, and row i goes where the fractional
-    part of u + i g falls (g the golden section): every stretch of rows, and so every class, is
-    divided in proportion, and every row has the same chance for each part. A class keeps one
-    row for training at least.
+    The lot looks at no label. So, given what is trained on, the held-out rows are independent draws
+    of what is to come, also of its rare classes: one that has no row to train on is met among them
+    as often as it will be met later. A split in proportion would hide that.
     """
-    groups: dict[bytes, list[int]] = {}
-    for row, key in enumerate(keys):
-        groups.setdefault(key, []).append(row)
-    first = [rows[0] for rows in groups.values()]
-    draw = np.random.default_rng(seed)
-    order = draw.permutation(len(first))
-    order = order[np.argsort([y[first[i]] for i in order], kind="stable")]
-    at = (draw.random() + np.arange(len(order)) * GOLDEN) % 1
-    names, borders = ["train", *held], np.cumsum(shares(len(order), held))
-    members, places = list(groups.values()), np.searchsorted(borders, at, side="right")
-    parts: dict[str, list[int]] = {name: [] for name in names}
-    for group, place in zip(order, places, strict=True):
-        parts[names[place]] += members[group]
-    learned = {y[row] for row in parts["train"]}
-    for name in held:  # a class that would never be trained gives up a held-out row
-        for row in list(parts[name]):
-            if y[row] not in learned:
-                group = groups[keys[row]]
-                parts[name] = [other for other in parts[name] if other not in group]
-                parts["train"] += group
-                learned |= {y[other] for other in group}
+    unit = numbered(groups)
+    count = int(unit.max(initial=-1)) + 1
+    sizes = [round(min(HELD[name][0] * count, HELD[name][1])) for name in held]
+    place = np.empty(count, np.int64)
+    order = np.random.default_rng(seed).permutation(count)
+    place[order] = np.searchsorted(np.cumsum(sizes), np.arange(count), side="right")
+    part, lone = place[unit], one_of_each(unit, seed)
+    parts = {"train": np.flatnonzero(part == len(held)).tolist()}
+    parts |= {name: lone[part[lone] == k].tolist() for k, name in enumerate(held)}
     lacking = [name for name, rows in parts.items() if not rows]
     if lacking:
-        raise BadInput(f"{len(y)} rows are too few: nothing is left for {', '.join(lacking)}")
-    return Split({name: sorted(rows) for name, rows in parts.items()}, notes(y, groups, parts))
+        what = "rows" if count == len(unit) else "independent rows"
+        raise BadInput(f"{count} {what} are too few: nothing is left for {', '.join(lacking)}")
+    return parts
 
 
-def shares(n: int, held: Sequence[str]) -> list[float]:
-    """Shares of all parts but the last, training first."""
-    wanted = [min(HELD[name][0], HELD[name][1] / n) for name in held]
-    return [1 - sum(wanted), *wanted[:-1]]
-
-
-def notes(y: Sequence[int], groups: Mapping[bytes, list[int]], parts: Parts) -> tuple[str, ...]:
-    """What was found about repeated and contradicting rows."""
-    repeated = sum(len(rows) - 1 for rows in groups.values())
-    contrary = sum(len({y[row] for row in rows}) > 1 for rows in groups.values())
-    found = []
-    if repeated:
-        found.append(f"{repeated} rows repeat an earlier input; copies were kept in the same part")
-    if contrary:
-        found.append(f"{contrary} inputs have more than one label; no model can get both right")
-    counts = Counter(y[row] for rows in parts.values() for row in rows if y[row] != NONE)
-    alone = sum(count == 1 for count in counts.values())
-    if alone:
-        found.append(
-            f"{alone} classes have one example, which is trained on: nothing is known about how "
-            "well they are recognised"
-        )
-    return tuple(found)
+def notes_on(rows: Sequence[tuple[bytes, Hashable, str | None]]) -> list[str]:
+    """What was found about inputs, groups and labels of the rows that repeat or contradict."""
+    keys, groups, _ = zip(*rows, strict=True)
+    grouped, notes = keys != groups, []
+    again, units = len(rows) - len(set(keys)), len(set(groups))
+    rule = "in one part, and one of them, drawn by lot, where they are held out"
+    if grouped:
+        notes.append(f"{len(rows)} rows are {units} groups; the rows of a group were kept {rule}")
+    elif again:
+        notes.append(f"{again} rows repeat an earlier input; copies were kept {rule}")
+    crossing = Counter(key for key, _ in {(key, group) for key, group, _ in rows})
+    if several := sum(count > 1 for count in crossing.values()):
+        notes.append(f"{several} inputs are in more than one group; groups count as independent")
+    labels = Counter(key for key, _ in {(key, label) for key, _, label in rows})
+    if contrary := sum(count > 1 for count in labels.values()):
+        notes.append(f"{contrary} inputs have more than one label; no model can get both right")
+    return notes

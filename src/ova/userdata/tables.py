@@ -17,6 +17,7 @@ from ova.userdata.request import Request
 from ova.userdata.rows import Frame
 
 MOST_WORDS = 50  # different values that a column of words may have
+LARGEST = 1e100  # the squares of larger numbers have no mean in float64
 
 
 @dataclass(frozen=True)
@@ -93,8 +94,10 @@ def of_numbers(cells: Sequence[Any]) -> tuple[NDArray[np.float64], dict[int, str
     values, wrong = np.zeros((len(cells), 1)), {}
     for row, cell in enumerate(cells):
         number = as_number(cell)
-        if math.isfinite(number):
+        if abs(number) <= LARGEST:
             values[row] = number
+        elif math.isfinite(number):
+            wrong[row] = f"{cell!r}, too large (above {LARGEST:g})"
         else:
             wrong[row] = "empty" if blank(cell) else f"{cell!r}, no finite number"
     return values, wrong
@@ -138,7 +141,8 @@ def examine(frame: Frame, request: Request) -> Examined:
     missing = [name for name in request.drop if name not in frame.columns]
     if missing:
         raise BadInput(f"there is no column {missing[0]!r} to drop")
-    names = [name for name in frame.columns if name and name not in request.drop]
+    left_out = {"", request.group, *request.drop}
+    names = [name for name in frame.columns if name not in left_out]
     if not names:
         raise BadInput("the table has no column besides the label")
     draft = Columns(tuple(column_of(name, frame) for name in names))

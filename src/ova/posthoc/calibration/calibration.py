@@ -26,6 +26,11 @@ class Calibration:
             raise BadInput(f"a parameter of the calibration {self.method} is not finite")
 
     @classmethod
+    def keeps_order(cls, normalised: bool | None) -> bool:  # noqa: ARG003
+        """Whether the order of the confidences is kept, for probabilities that sum to one or not."""
+        return cls.order == "kept"
+
+    @classmethod
     def fit(cls, held: Predictions) -> Self:
         """The calibration with the least loss on held-out predictions."""
         raise NotImplementedError

@@ -23,10 +23,11 @@ from ova.predictions import Predictions
 
 @dataclass(frozen=True, kw_only=True)
 class Temperature(Calibration):
-    """All logits divided by one temperature T (Guo et al. 2017); the order of examples may change.
+    """All logits divided by one temperature T (Guo et al. 2017).
 
     Softmax: max_k softmax(log p / T)_k, T with the least negative log-likelihood; needs the matrix
-    of probabilities. One-vs-all: sigmoid(logit(max p) / T), fitted on "is the top answer right?".
+    of probabilities, and may change the order of examples. One-vs-all: sigmoid(logit(max p) / T),
+    fitted on "is the top answer right?".
 
     >>> p = np.tile([[0.99, 0.01]], (100, 1))
     >>> y = np.arange(100) % 4 == 0
@@ -45,6 +46,11 @@ class Temperature(Calibration):
         super().__post_init__()
         if self.temperature <= 0:
             raise BadInput(f"a temperature is positive, not {self.temperature}")
+
+    @classmethod
+    def keeps_order(cls, normalised: bool | None) -> bool:
+        """For one-vs-all, of which each logit is divided alone."""
+        return normalised is False
 
     @classmethod
     def fit(cls, held: Predictions) -> Self:
