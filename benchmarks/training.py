@@ -17,7 +17,7 @@ import torch
 from lightning_fabric import Fabric
 from torch import Tensor
 
-from ova.data.augmentation import normalise, pad_crop_flip
+from ova.data.augmentation import CropFlip, normalise
 from ova.data.task import InMemory, Task
 from ova.nn.formulations import FORMULATIONS
 from ova.training.classifier import build
@@ -52,7 +52,7 @@ def cases() -> list[Case]:
     y = torch.randint(10, (n,), generator=draw)
     pixels = torch.randint(256, (n, 3, 32, 32), dtype=torch.uint8, generator=draw)
     images = made(
-        (3, 32, 32), InMemory(pixels, y), prepare=normalise(MEAN, STD), augment=pad_crop_flip
+        (3, 32, 32), InMemory(pixels, y), prepare=normalise(MEAN, STD), augment=CropFlip()
     )
     # One length for all: a bucket would give the loops different work.
     tokens = torch.randint(1, 5000, (n, 12), generator=draw)

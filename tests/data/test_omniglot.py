@@ -44,6 +44,20 @@ def test_near_keeps_a_hundred_characters_out(task: Task, near: Task) -> None:
     assert (len(outside), outside.y.unique().tolist()) == (2_000, [-1])
 
 
+def test_alphabets_to_choose_by_are_not_those_that_judge(task: Task, data_dir: Path) -> None:
+    halves = omniglot.aside(data_dir)
+    judge, choose = (halves.evaluations[f"{n}/evaluation"]() for n in ("ood", "validation"))
+    assert isinstance(judge, InMemory)
+    assert isinstance(choose, InMemory)
+    whole = task.evaluations["ood/evaluation"]()
+    assert isinstance(whole, InMemory)
+    assert len(judge) + len(choose) == len(whole)
+    images = [{image.numpy().tobytes() for image in part.x} for part in (judge, choose, whole)]
+    assert images[0] | images[1] == images[2]
+    assert len(images[0] & images[1]) < 20  # a few simple strokes are the same in two scripts
+    assert halves.classes == task.classes
+
+
 def test_prepared_pixels_are_standard(task: Task) -> None:
     assert isinstance(task.train, InMemory)
     z = task.prepare(task.train.x)

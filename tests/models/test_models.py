@@ -74,7 +74,7 @@ def test_dropout_acts_in_training_only(name: str) -> None:
 
 @pytest.mark.parametrize("name", MODELS)
 def test_wrong_shape_is_named(name: str) -> None:
-    with pytest.raises(BadInput, match=re.sub("-(small|medium|mean)$", "", name)):
+    with pytest.raises(BadInput, match=re.sub("-(small|medium|mean|wide)$", "", name)):
         model(name)((3, 32, 32, 32), 0.0)
 
 
@@ -139,3 +139,35 @@ def test_unknown_model_has_a_suggestion() -> None:
 @pytest.mark.parametrize("side", [8, 17, 28, 105])
 def test_convnet_takes_any_size(side: int) -> None:
     assert MODELS["convnet"]((1, side, side), 0.0)(torch.zeros(2, 1, side, side)).shape == (2, 256)
+
+
+def pictures(count: int = 64) -> torch.Tensor:
+    """Images whose neighbouring pixels are alike, as those of photographs are."""
+    torch.manual_seed(0)
+    rough = torch.randn(count, 3, 20, 20) + 2 * torch.randn(count, 1, 20, 20)
+    return torch.nn.functional.avg_pool2d(rough, 3, stride=1)
+
+
+def test_whitening_leaves_patches_uncorrelated_and_is_never_trained() -> None:
+    backbone, x = MODELS["quick"]((3, 18, 18), 0.0), pictures()
+    backbone.start(x)
+    white = backbone.get_submodule("white")
+    assert [*white.parameters()] == []
+    z = white(x).transpose(0, 1).flatten(1)
+    half = len(z) // 2
+    torch.testing.assert_close(z[half:], -z[:half])
+    moments = z[:half] @ z[:half].T / z.shape[1]
+    torch.testing.assert_close(moments, torch.eye(half), rtol=0, atol=0.1)  # EPS damps the smallest
+    assert float((x[..., 1:] * x[..., :-1]).mean()) > 0.3  # they were correlated
+
+
+def test_quick_begins_as_the_identity_on_the_channels_it_has() -> None:
+    convolutions = [m for m in MODELS["quick"](IMAGE, 0.0).modules() if isinstance(m, nn.Conv2d)]
+    assert [(c.in_channels, c.out_channels) for c in convolutions] == [
+        (24, 64), (64, 64), (64, 256), (256, 256), (256, 256), (256, 256),
+    ]  # fmt: skip
+    x = torch.randn(2, 256, 5, 5)
+    for c in convolutions:
+        torch.testing.assert_close(
+            c(x[:, : c.in_channels])[:, : c.in_channels], x[:, : c.in_channels]
+        )

@@ -1,11 +1,15 @@
 """OneVsAllClassifier is a scikit-learn classifier, and can refuse to answer."""
 
 import pickle
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from numpy.typing import NDArray
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.calibration import CalibrationDisplay
 from sklearn.datasets import load_breast_cancer, load_iris, make_blobs
@@ -20,7 +24,7 @@ from narrowing import there
 from ova.errors import BadInput
 from ova.nn.formulations import FORMULATIONS
 from ova.posthoc.threshold import Threshold
-from ova.training.estimator import KEPT, OneVsAllClassifier
+from ova.training.estimator import OneVsAllClassifier
 
 QUICK: dict[str, Any] = {"hidden": (16,), "epochs": 60, "random_state": 0}
 SUM = "p_k of one-vs-all answer K questions; they do not sum to one, and must not"
@@ -127,7 +131,7 @@ def test_a_promise_that_cannot_be_made_is_said_and_refuses_all() -> None:
 
 
 @pytest.mark.parametrize("formulation", ["ova", "ova-dm", "softmax"])
-@pytest.mark.parametrize("method", KEPT)
+@pytest.mark.parametrize("method", ["top", "beta"])
 def test_a_calibration_is_honest_and_changes_no_decision(method: str, formulation: str) -> None:
     """The same rows are refused with and without it; its threshold is one of its confidences."""
     X, y = make_blobs(3000, centers=4, cluster_std=1.8, random_state=0)
@@ -150,6 +154,17 @@ def test_a_calibration_is_honest_and_changes_no_decision(method: str, formulatio
     right = sure.classes_[sure.predict_proba(new).argmax(1)] == new_y
     assert abs(c.mean() - right.mean()) < 0.04
     assert abs(c.mean() - right.mean()) <= abs(raw.confidence_of(new).mean() - right.mean()) + 0.02
+
+
+def test_a_temperature_keeps_the_order_of_one_vs_all() -> None:
+    X, y = make_blobs(1000, centers=3, cluster_std=2.5, random_state=0)
+    raw, sure = (
+        OneVsAllClassifier(calibration=name, accuracy=0.7, **QUICK).fit(X, y)
+        for name in (None, "temperature")
+    )
+    assert (raw.predict(X) == sure.predict(X)).all()
+    assert not np.allclose(raw.confidence_of(X), sure.confidence_of(X))
+    assert (np.argsort(raw.confidence_of(X)) == np.argsort(sure.confidence_of(X))).all()
 
 
 def test_a_number_as_threshold_is_compared_with_the_calibrated_confidence() -> None:
@@ -206,6 +221,71 @@ def test_an_answered_example_of_none_is_a_wrong_answer_for_every_promise() -> No
     assert silent.score(X, y) <= 0.75  # without a threshold an example of none is answered
 
 
+# Random labels, and a network that can learn any labels by heart.
+BY_HEART: dict[str, Any] = {"hidden": (128,), "epochs": 150, "batch_size": 64, "random_state": 0}
+
+
+def strangers(n: int, each: int = 1, spread: float = 0.0) -> tuple[Any, Any, Any]:
+    """n points with a random label, each some times over, and which of them each row is."""
+    draw = np.random.default_rng(0)
+    of = np.repeat(np.arange(n), each)
+    X = draw.normal(size=(n, 10))[of] + spread * draw.normal(size=(n * each, 10))
+    order = draw.permutation(n * each)
+    return X[order], draw.integers(2, size=n)[of][order], of[order]
+
+
+@pytest.mark.parametrize("formulation", ["ova", "softmax"])
+def test_rows_that_carry_a_promise_are_not_learned_by_heart(formulation: str) -> None:
+    """The network knows its own rows and nothing of the others, and says so."""
+    X, y, _ = strangers(400)
+    given = {**BY_HEART, "accuracy": 0.7, "calibration": "top", "holdout": 0.5}
+    with pytest.warns(UserWarning, match="every input will be refused"):
+        model = OneVsAllClassifier(formulation, **given).fit(X, y)
+    right = model.classes_[model.predict_proba(X).argmax(1)] == y
+    kept = np.random.RandomState(0).permutation(400)[:200]
+    assert np.delete(right, kept).mean() > 0.98
+    assert right[kept].mean() == pytest.approx(0.5, abs=0.12)
+    assert there(model.calibration_).n == 200
+    assert model.confidence_of(X[kept]).mean() == pytest.approx(right[kept].mean(), abs=0.02)
+
+
+def test_copies_stay_on_one_side_and_count_as_one() -> None:
+    X, y, of = strangers(100, each=8)
+    with pytest.warns(UserWarning, match="with 30 examples.*every input will be refused"):
+        model = OneVsAllClassifier(accuracy=0.7, **BY_HEART).fit(X, y)
+    assert isinstance(model.threshold_, Threshold)
+    assert model.threshold_.n == 30
+    right = model.classes_[model.predict_proba(X).argmax(1)] == y
+    known = [right[of == k].all() for k in range(100)]
+    assert 70 <= sum(known) < 97  # all copies of a point, or none
+
+
+def test_a_group_stays_on_one_side_and_counts_as_one() -> None:
+    """Eight rows near each of a hundred points: a network learns the point, not the row."""
+    X, y, of = strangers(100, each=8, spread=0.02)
+    given = {**BY_HEART, "accuracy": 0.7, "calibration": "top"}
+    fooled = OneVsAllClassifier(**given).fit(X, y)
+    assert isinstance(fooled.threshold_, Threshold)
+    assert fooled.threshold_.promised  # rows that are not independent, and nobody said so
+    assert fooled.threshold_.n == 240
+    for groups in (of, [f"thing {k}" for k in of]):
+        with pytest.warns(UserWarning, match="with 30 examples.*every input will be refused"):
+            model = OneVsAllClassifier(**given).fit(X, y, groups=groups)
+        assert there(model.calibration_).n == 30
+    plain = OneVsAllClassifier(**BY_HEART).fit(X, y, groups=of)  # nothing is kept away
+    assert plain.score(X, y) > 0.98
+
+
+def test_groups_are_passed_on_by_scikit_learn() -> None:
+    X, y = make_blobs(300, centers=2, cluster_std=0.1, random_state=0)
+    groups = np.arange(300) // 3
+    with config_context(enable_metadata_routing=True):
+        model = OneVsAllClassifier(calibration="top", holdout=0.5, **QUICK)
+        pipeline = make_pipeline(StandardScaler(), model.set_fit_request(groups=True))
+        with pytest.warns(UserWarning, match="all 50 held-out answers are right"):
+            pipeline.fit(X, y, groups=groups)
+
+
 def test_a_class_with_one_example_and_a_column_that_never_varies() -> None:
     X, y = make_blobs(60, centers=2, random_state=0)
     X = np.column_stack([X, np.full(60, 1e9)])
@@ -227,6 +307,45 @@ def test_the_seed_decides_and_the_global_state_is_left_alone() -> None:
     assert (one.predict_proba(X) == back.predict_proba(X)).all()
 
 
+@pytest.mark.parametrize("formulation", FORMULATIONS)
+def test_no_formulation_draws_from_the_global_generator(formulation: str) -> None:
+    X, y = make_blobs(60, centers=2, random_state=0)
+    state = torch.random.get_rng_state()
+    OneVsAllClassifier(formulation, **{**QUICK, "epochs": 1}).fit(X, y)
+    assert torch.equal(torch.random.get_rng_state(), state)
+
+
+def test_threads_with_the_same_seed_learn_the_same() -> None:
+    X, y = make_blobs(200, centers=3, cluster_std=3, random_state=0)
+    done = Event()
+
+    def disturb() -> None:
+        while not done.is_set():
+            torch.randn(100)
+
+    def fit(_: int) -> NDArray[np.float64]:
+        return OneVsAllClassifier(**{**QUICK, "epochs": 10}).fit(X, y).predict_proba(X)
+
+    with ThreadPoolExecutor(5) as pool:
+        pool.submit(disturb)
+        try:
+            found = list(pool.map(fit, range(4)))
+        finally:
+            done.set()
+    assert all((p == found[0]).all() for p in found)
+    assert (fit(0) == found[0]).all()
+
+
+def test_the_certainty_of_a_promise_may_have_its_old_name() -> None:
+    X, y = make_blobs(400, centers=2, random_state=0)
+    with pytest.warns(DeprecationWarning, match="called `certainty` now"):
+        old = OneVsAllClassifier(accuracy=0.9, confidence=0.8, **QUICK).fit(X, y)
+    new = OneVsAllClassifier(accuracy=0.9, certainty=0.8, **QUICK).fit(X, y)
+    assert old.threshold_ == new.threshold_
+    assert isinstance(new.threshold_, Threshold)
+    assert new.threshold_.promise.certainty == 0.8
+
+
 X2, Y2 = make_blobs(20, centers=2, random_state=0)
 HOLED = np.where(np.arange(40).reshape(20, 2) == 3, np.nan, X2)
 BAD: dict[str, tuple[dict[str, Any], Any, Any, str]] = {
@@ -242,11 +361,26 @@ BAD: dict[str, tuple[dict[str, Any], Any, Any, str]] = {
     "holdout": ({"accuracy": 0.9, "holdout": 1.5}, X2, Y2, "holdout must lie"),
     "nothing held": ({"accuracy": 0.9, "holdout": 0.01}, X2, Y2, "of 20 rows 0 are held out"),
     "no calibration": ({"calibration": "tpo"}, X2, Y2, "did you mean 'top'"),
-    "reorders": ({"calibration": "isotonic"}, X2, Y2, "'top' and 'beta' keep it"),
-    "may reorder": ({"calibration": "temperature"}, X2, Y2, "can change the order"),
+    "reorders": ({"calibration": "isotonic"}, X2, Y2, "'temperature' and 'top' and 'beta' keep it"),
+    "may reorder": (
+        {"calibration": "temperature", "formulation": "softmax"},
+        X2,
+        Y2,
+        "'top' and 'beta' keep it",
+    ),
     "epochs": ({"epochs": 0}, X2, Y2, "at least 1"),
     "formulation": ({"formulation": "oav"}, X2, Y2, "did you mean 'ova'"),
 }
+
+
+def test_groups_that_do_not_fit_are_named() -> None:
+    model = OneVsAllClassifier(accuracy=0.9, **QUICK)
+    with pytest.raises(BadInput, match="20 rows but 3 groups; there must be one each"):
+        model.fit(X2, Y2, groups=[1, 2, 3])
+    with pytest.raises(BadInput, match="row 19 has no group"):
+        model.fit(X2, Y2, groups=[*range(19), None])
+    with pytest.raises(BadInput, match="of 1 rows 0 are held out"):
+        model.fit(X2, Y2, groups=[1] * 20)
 
 
 @pytest.mark.parametrize(("given", "X", "y", "says"), BAD.values(), ids=BAD)

@@ -1,5 +1,7 @@
 """Class centres among embeddings: distances in units of the nearest neighbour, from a bounded look."""
 
+import json
+
 import pytest
 import torch
 from torch import nn
@@ -34,3 +36,54 @@ def test_a_large_set_is_looked_at_all_over(count: int, monkeypatch: pytest.Monke
     assert min(count, 5) <= len(f) == len(y) <= 10
     assert torch.equal(f[:, 0], 10.0 * y)
     assert set(y.tolist()) == set(examples.y.tolist())
+
+
+def looked_at(x: torch.Tensor, y: torch.Tensor, classes: int) -> tuple[list, list]:
+    """What is measured on the inputs themselves as embeddings; it must be JSON."""
+    net = Classifier(Backbone(nn.Identity(), 2), Distance(2, classes)).eval()
+    examples = InMemory(x, y)
+    names = tuple(map(str, range(classes)))
+    task = Task(names, (2,), examples, examples, {}, prepare=lambda x: x)
+    rows, pictures = geometry.embedding_rows(net, task)
+    json.dumps([rows, pictures], allow_nan=False)
+    return rows, pictures
+
+
+def test_rare_classes_that_are_not_looked_at_change_nothing() -> None:
+    """Two large classes, and eight of four rows each between the rows that are looked at."""
+    y = torch.arange(40_000) // 4 % 2
+    for k in range(2, 10):
+        y[torch.arange(4) * 4 + 1 + 40 * k] = k  # every fourth row is looked at
+    x = torch.stack([10.0 * y, torch.randn(len(y), generator=torch.manual_seed(0))], 1)
+    (mean, largest), (drawn,) = looked_at(x, y, 10)
+    assert 0 < mean["value"] < largest["value"]
+    assert (mean["n"], set(mean)) == (10_000, {"dataset", "metric", "value", "n"})
+    assert drawn["columns"]["kind"].count("centre") == 10
+
+
+@pytest.mark.parametrize("large", [torch.inf, torch.nan, 1e38])
+def test_embeddings_that_are_no_numbers_are_left_out(large: float) -> None:
+    x, y = torch.tensor([[0.0, 0], [1, 0], [2, 0], [3, 1]]), torch.tensor([0, 1, 0, 1])
+    x[0] = large
+    (mean, _), pictures = looked_at(x, y, 2)
+    assert mean["n"] == (4 if large == 1e38 else 3)
+    assert mean["value"] is not None
+    assert len(pictures) == 1
+
+
+def test_what_cannot_be_measured_is_null_with_a_reason() -> None:
+    y = torch.tensor([0, 1, 0, 1])
+    same, no_numbers = torch.ones(4, 2), torch.full((4, 2), torch.nan)
+    for x, why, count in ((same, "the same mean", 1), (no_numbers, "fewer than two classes", 0)):
+        rows, pictures = looked_at(x, y, 2)
+        assert [row["value"] for row in rows] == [None, None]
+        assert all(why in row["why"] for row in rows)
+        assert len(pictures) == count
+
+
+def test_thousands_of_means_are_compared_piece_by_piece(monkeypatch: pytest.MonkeyPatch) -> None:
+    draw = torch.Generator().manual_seed(0)
+    centres, means = torch.randn((2, 50, 3), generator=draw, dtype=torch.float64)
+    whole = geometry.centre_offsets(centres, means)
+    monkeypatch.setattr(geometry, "PIECE", 7)
+    assert torch.allclose(geometry.centre_offsets(centres, means), whole, atol=0)

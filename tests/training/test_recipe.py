@@ -8,6 +8,7 @@ import pytest
 
 from ova.errors import BadInput
 from ova.experiments import EXPERIMENTS
+from ova.nn.formulations import PAPER
 from ova.training.recipe import Recipe, from_json, load, load_all, override, wanted
 
 BASE = Recipe(experiment="e", data="toy", model="mlp", formulation="ova", epochs=2, lr=0.1)
@@ -46,6 +47,12 @@ def test_every_setting_says_what_it_takes():
         ("decay_at=10,x", "numbers"),
         ("epoch=3", "did you mean 'epochs'"),
         ("epochs", "key=value"),
+        ("experiment=/x", "the name of a folder, not a path"),
+        ("experiment=../../x", "the name of a folder, not a path"),
+        ("experiment=..", "the name of a folder, not a path"),
+        ("experiment=.", "the name of a folder, not a path"),
+        ("experiment=", "the name of a folder, not a path"),
+        ("experiment=a\0b", "the name of a folder, not a path"),
     ],
 )
 def test_a_wrong_setting_says_what_would_have_worked(setting, said):
@@ -74,6 +81,12 @@ def test_a_bad_recipe_file_is_named(tmp_path, content):
     path.write_text(content, encoding="latin-1")
     with pytest.raises(BadInput, match=r"mine\.json"):
         load(path)
+
+
+@pytest.mark.parametrize("name", ["cifar10", "cifar100", "clinc", "imagenet"])
+def test_as_in_the_paper_has_the_starts_of_the_paper_too(name):
+    formulations = [recipe.formulation for recipe in EXPERIMENTS[name].recipes]
+    assert formulations == [*PAPER, "ova-zero", "ova-dm-zero"]
 
 
 def test_a_file_of_lines_holds_many_recipes_alone_or_with_what_their_runs_left(tmp_path):

@@ -15,6 +15,7 @@ from torch import nn
 
 from made_encoders import ENCODERS
 from made_models import shape_of
+from ova.data.augmentation import CropFlip
 from ova.data.task import InMemory, Task
 from ova.errors import BadInput
 from ova.files import read_lines
@@ -132,6 +133,15 @@ def test_encoders_of_the_user_too(encoder, how, rule, tmp_path):
 def test_the_best_epoch_and_training_without_momentum_too(keep, momentum, tmp_path):
     recipe = replace(BASE, model="convnet-small", keep=keep, momentum=momentum, patience=2)
     check(recipe, task_of((1, 8, 8)), tmp_path)
+
+
+def test_flips_in_turns_growing_images_and_rates_of_their_own_too(tmp_path):
+    task = replace(task_of((3, 16, 16)), augment=CropFlip())
+    recipe = replace(
+        BASE, model="quick", optimiser="sgd", bias_lr=64.0, norm_momentum=0.3, lr_start=0.2, lr_end=0.07,
+        schedule="linear", warmup=1, crop=2, border="reflect", flips="alternate", sides=(10, 12, 16),
+    )  # fmt: skip
+    check(recipe, task, tmp_path)
 
 
 def test_weights_and_facts_have_one_way_to_be_written(tmp_path):

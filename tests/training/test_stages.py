@@ -62,6 +62,17 @@ def test_every_formulation_runs_and_leaves_its_files(formulation, tmp_path):
     assert not list(folder.rglob("*.part"))
 
 
+def test_what_chooses_is_predicted_and_not_measured(tmp_path):
+    recipe = replace(EXPERIMENTS["digits"].base("ova"), data="digits-8", epochs=1, shift="none")
+    folder = run(recipe, tmp_path)
+    held = read(folder / "predictions" / "validation" / "9.parquet")
+    assert len(held) == 180
+    assert (held.target == -1).all()
+    sets = {row["dataset"] for row in read_lines(folder / "measurements.jsonl")}
+    assert "ood/8" in sets
+    assert not any("9" in name for name in sets)
+
+
 def test_two_runs_of_one_recipe_give_the_same_bytes(undisturbed, tmp_path):
     assert results(run(replace(SMALL, formulation="ova-dm"), tmp_path)) == results(undisturbed)
 
@@ -215,7 +226,7 @@ def test_raw_and_calibrated_values_stand_side_by_side(formulation, method, tmp_p
     assert fitted.method == method
     after = [row for row in rows if "calibration" in row]
     assert {row["calibration"] for row in after} == {method}
-    sets = {r["dataset"] for r in rows if r["dataset"].startswith(("test", "shift"))}
+    sets = {s for r in rows if (s := r["dataset"]) == "test" or s.startswith("shift")}
     assert {(r["dataset"], r["metric"]) for r in after} == {
         (s, m) for s in sets for m in CALIBRATED
     }

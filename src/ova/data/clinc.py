@@ -1,6 +1,5 @@
 """CLINC150 (Larson et al., 2019): sentences of 150 intents, and sentences of none of them."""
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -18,6 +17,7 @@ from ova.data.sources import Blob, Found, Layout, Origin, locate
 from ova.data.task import Augmentation, Examples, InMemory, Task, unchanged
 from ova.data.wordpiece import END, LENGTH, PAD, START, UNKNOWN, encode, vocabulary
 from ova.errors import BadInput
+from ova.files import parsed, reading
 from ova.predictions import NONE
 from ova.predictions.sets import SetName
 
@@ -34,15 +34,13 @@ Rows = Mapping[str, Sequence[tuple[str, str]]]  # split -> sentences with their 
 def read_json(blobs: Sequence[Blob]) -> Rows:
     """The official data_full.json: for each split a list of [sentence, intent]."""
     (blob,) = blobs
-    try:
-        held = json.loads(blob.data)
-    except ValueError as error:
-        raise BadInput(f"{blob.name}: truncated, or not JSON ({error})") from error
+    with reading(blob.name, "text in UTF-8"):
+        held = parsed(blob.data.decode("utf-8"), blob.name)
     absent = [s for s in (*COUNTS, *OUTSIDE) if not isinstance(held, dict) or s not in held]
     if absent:
         raise BadInput(f"{blob.name}: there is no {', '.join(absent)} in it")
     for split in (*COUNTS, *OUTSIDE):
-        for number, row in enumerate(held[split]):
+        for number, row in enumerate(held[split] if isinstance(held[split], list) else [None]):
             if not (isinstance(row, list) and len(row) == 2 and all(map(is_text, row))):
                 raise BadInput(f"{blob.name}: row {number} of {split} is not [sentence, intent]")
     return checked(blob.name, {s: [(t, i) for t, i in held[s]] for s in (*COUNTS, *OUTSIDE)})
@@ -200,6 +198,7 @@ def task(text: Sentences, augment: Augmentation = unchanged, with_none: bool = F
             for severity, share in enumerate(SHARES, start=1)
         },
         SetName.ood("oos"): lambda: splits["oos_test"],
+        SetName.to_choose("oos"): lambda: splits["oos_val"],
     }
     train = joined(splits["train"], splits["oos_train"]) if with_none else splits["train"]
     return Task(

@@ -1,6 +1,7 @@
 """The real 8 x 8 digits that ship with scikit-learn: 0-7 are known, 8 and 9 belong to none."""
 
 import hashlib
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -12,12 +13,15 @@ from ova.data.task import InMemory, Task
 from ova.predictions import NONE
 from ova.predictions.sets import SetName
 
-KNOWN = 8
+KNOWN, UNKNOWN = 8, (8, 9)
 NOISE = (1.0, 2.0, 3.5, 5.0, 7.0)  # standard deviations, on the digits' scale of 0 to 16
 
 
-def load(_: Path | None) -> Task:
-    """Three fifths of the known digits to train on, one fifth to validate, one fifth to test."""
+def load(_: Path | None, judges: Sequence[int] = UNKNOWN) -> Task:
+    """Three fifths of the known digits to train on, one fifth to validate, one fifth to test.
+
+    Of the unknown digits those that do not judge are there to choose by.
+    """
     from sklearn.datasets import load_digits
 
     images, target = load_digits(return_X_y=True)
@@ -27,7 +31,8 @@ def load(_: Path | None) -> Task:
     known = known[torch.randperm(len(known), generator=torch.Generator().manual_seed(0))]
     fifth = len(known) // 5
     train, validation, test = known[2 * fifth :], known[:fifth], known[fifth : 2 * fifth]
-    unknown = {SetName.ood(str(digit)): torch.nonzero(y == digit).squeeze(1) for digit in (8, 9)}
+    names = {d: (SetName.ood if d in judges else SetName.to_choose)(str(d)) for d in UNKNOWN}
+    unknown = {name: torch.nonzero(y == digit).squeeze(1) for digit, name in names.items()}
     return Task(
         classes=tuple(str(digit) for digit in range(KNOWN)),
         shape=(1, 8, 8),
@@ -46,8 +51,19 @@ def load(_: Path | None) -> Task:
             },
         },
         prepare=lambda x: x.float() / 8 - 1,
+        white=16,
         sources={"scikit-learn digits": hashlib.sha256(x.numpy().tobytes()).hexdigest()},
     )
+
+
+def eight(data_dir: Path | None) -> Task:
+    """The eight judges, the nine is to choose by."""
+    return load(data_dir, judges=(8,))
+
+
+def nine(data_dir: Path | None) -> Task:
+    """The nine judges, the eight is to choose by."""
+    return load(data_dir, judges=(9,))
 
 
 def noisy(x: Tensor, y: Tensor, level: int) -> InMemory:

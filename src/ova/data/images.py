@@ -13,7 +13,7 @@ import numpy as np
 from ova.data.decoding import decode
 from ova.data.sources import Blob, Found, cache_dir
 from ova.errors import BadInput
-from ova.files import cores, write_beside
+from ova.files import cores, reading, write_beside
 
 FORMAT = 1  # of the cached arrays; a new number forgets the old ones
 log = logging.getLogger(__name__)
@@ -48,7 +48,7 @@ class Expected:
 def decode_all(name: str, encoded: Sequence[bytes]) -> np.ndarray:
     """All images of one size, from any file format, as N x 3 x H x W."""
     with ThreadPoolExecutor(cores()) as pool:
-        images = list(pool.map(decode, encoded, chunksize=256))
+        images = list(pool.map(_decoded, encoded, chunksize=256))
     bad = [row for row, image in enumerate(images) if image is None]
     if bad:
         rows = ", ".join(map(str, bad[:10])) + (", ..." if len(bad) > 10 else "")
@@ -58,6 +58,13 @@ def decode_all(name: str, encoded: Sequence[bytes]) -> np.ndarray:
     if len(sizes) != 1:
         raise BadInput(f"{name}: images of one size expected, found {sorted(sizes)[:5]}")
     return np.stack([image.transpose(2, 0, 1) for image in whole])
+
+
+def _decoded(data: bytes) -> np.ndarray | None:
+    try:
+        return decode(data)
+    except BadInput:
+        return None
 
 
 def read_table(name: str, table: Any, image: str, label: str) -> Images:
@@ -78,10 +85,8 @@ def read_parquet(image: str, label: str) -> Callable[[Sequence[Blob]], Images]:
     def read(blobs: Sequence[Blob]) -> Images:
         tables = []
         for name, data in blobs:
-            try:
+            with reading(name, "a whole Parquet file"):
                 tables.append(pq.read_table(io.BytesIO(data)))
-            except (pa.ArrowException, OSError) as error:
-                raise BadInput(f"{name}: truncated, or not Parquet ({error})") from error
         names = ", ".join(blob.name for blob in blobs)
         return read_table(names, pa.concat_tables(tables), image, label)
 
@@ -151,7 +156,7 @@ def _cached(path: Any) -> Images | None:
             images = Images(file.get_tensor("x"), file.get_tensor("y"))
             if images.digest() == (file.metadata() or {}).get("sha256"):
                 return images
-    except (SafetensorError, OSError):
+    except (SafetensorError, OSError, ValueError):
         pass
     log.warning("%s is damaged and will be made again", path)
     return None
@@ -159,12 +164,12 @@ def _cached(path: Any) -> Images | None:
 
 def _keep(path: Any, images: Images) -> None:
     """Write the arrays to the cache; without a place for it every run just decodes again."""
-    from safetensors.numpy import save_file
+    from safetensors.numpy import save
 
     arrays = {"x": np.ascontiguousarray(images.x), "y": np.ascontiguousarray(images.y)}
     try:
         with write_beside(path) as beside:
-            save_file(arrays, beside, {"sha256": images.digest()})
+            beside.write_bytes(save(arrays, {"sha256": images.digest()}))
     except OSError as error:
         log.warning("the decoded images could not be kept in %s (%s)", path, error)
 

@@ -16,6 +16,7 @@ from ova.data.inventory import Item, item
 from ova.data.sources import Blob, Found, Layout, Origin, locate
 from ova.data.task import Examples, InMemory, Task
 from ova.errors import BadInput
+from ova.files import reading
 from ova.predictions import NONE
 from ova.predictions.sets import SetName
 
@@ -24,6 +25,7 @@ CHARACTERS = {"background": 964, "evaluation": 659}
 DRAWERS = 20
 TRAIN, VALIDATION, TEST = range(15), range(15, 16), range(16, 20)
 NEAR = 100  # characters that `omniglot-near` keeps out
+ALPHABETS, ASIDE = 20, 10  # outside; of these `omniglot-aside` sets half aside to choose by
 MEAN, STD = (0.078,), (0.231,)  # of the training drawings
 
 
@@ -35,6 +37,11 @@ class Drawings:
     label: np.ndarray
     drawer: np.ndarray
     names: tuple[str, ...]  # alphabet/character
+
+    @property
+    def alphabets(self) -> tuple[str, ...]:
+        """The alphabet of each character."""
+        return tuple(name.partition("/")[0] for name in self.names)
 
     def part(self, labels: np.ndarray, drawers: Sequence[int]) -> "Drawings":
         """The drawings of those characters by those drawers; the characters are numbered anew."""
@@ -61,15 +68,13 @@ def checked(name: str, split: str, drawings: Drawings) -> Drawings:
 def read_npz(split: str, blobs: Sequence[Blob]) -> Drawings:
     """The compact file: one bit per pixel."""
     (blob,) = blobs
-    try:
+    with reading(blob.name, "the compact Omniglot"):
         with np.load(io.BytesIO(blob.data), allow_pickle=False) as held:
             bits, label, drawer, names = (
                 held[f"{split}{part}"] for part in ("", "_label", "_drawer", "_name")
             )
         ink = np.unpackbits(bits, axis=1, count=105 * 105).reshape(-1, 105, 105)
-    except Exception as error:  # a damaged file can raise nearly anything
-        raise BadInput(f"{blob.name}: truncated, or not the compact Omniglot ({error})") from error
-    return checked(blob.name, split, Drawings(ink, label, drawer, tuple(map(str, names))))
+        return checked(blob.name, split, Drawings(ink, label, drawer, tuple(map(str, names))))
 
 
 def read_files(split: str, blobs: Sequence[Blob]) -> Drawings:
@@ -115,7 +120,16 @@ def shifted(drawings: Drawings, ladder: str, severity: int) -> InMemory:
     return InMemory(x, torch.from_numpy(drawings.label.astype(np.int64)))
 
 
-def load(data_dir: Path | None, near: int = 0) -> Task:
+def strange(found: Found[Drawings], alphabets: range) -> InMemory:
+    """The characters outside, those of some alphabets in a random order of all."""
+    drawings = found.read()
+    names, of_each = np.unique(drawings.alphabets, return_inverse=True)
+    order = np.random.default_rng(0).permutation(len(names))
+    labels = np.flatnonzero(np.isin(of_each, order[alphabets.start : alphabets.stop]))
+    return in_memory(drawings.part(labels, range(DRAWERS)), outside=True)
+
+
+def load(data_dir: Path | None, near: int = 0, aside: int = 0) -> Task:
     """Drawers 1-15 to train, 16 to validate, 17-20 to test; outside: the evaluation characters."""
     background, evaluation = (locate(origin(split), data_dir) for split in CHARACTERS)
     whole = background.read()
@@ -129,8 +143,10 @@ def load(data_dir: Path | None, near: int = 0) -> Task:
             for ladder, steps in LADDERS.items()
             for severity in range(1, len(steps) + 1)
         },
-        SetName.ood("evaluation"): lambda: in_memory(evaluation.read(), outside=True),
+        SetName.ood("evaluation"): partial(strange, evaluation, range(aside, ALPHABETS)),
     }
+    if aside:
+        evaluations[SetName.to_choose("evaluation")] = partial(strange, evaluation, range(aside))
     if near:
         evaluations[SetName.ood("near")] = partial(
             in_memory, whole.part(left, range(DRAWERS)), outside=True
@@ -149,6 +165,11 @@ def load(data_dir: Path | None, near: int = 0) -> Task:
 def near(data_dir: Path | None) -> Task:
     """The same with 864 characters to learn; outside also 100 characters of the same alphabets."""
     return load(data_dir, NEAR)
+
+
+def aside(data_dir: Path | None) -> Task:
+    """The same characters to learn; of the twenty alphabets outside, ten are to choose by."""
+    return load(data_dir, aside=ASIDE)
 
 
 def inventory(data_dir: Path | None) -> Iterator[Item]:

@@ -13,7 +13,7 @@ from torch import Tensor
 from ova.data.sources import places
 from ova.data.task import Examples, InMemory
 from ova.errors import BadInput
-from ova.files import sha256
+from ova.files import reading, sha256
 from ova.predictions.sets import SetName
 
 SEVERITIES = range(1, 6)
@@ -142,10 +142,8 @@ def read_severity(file: Path, severity: int, test: Callable[[], InMemory]) -> In
 
 def read_array(file: Path, shape: tuple[int, ...]) -> np.ndarray:
     """A .npy of uint8 (or whole numbers) in that shape, not yet in memory; pickles are refused."""
-    try:
+    with reading(file, "an array"):
         array: np.ndarray = np.load(file, mmap_mode="r", allow_pickle=False)
-    except (ValueError, OSError, EOFError) as error:
-        raise BadInput(f"{file}: truncated, or not an array ({error})") from error
     if array.shape != shape or array.dtype.kind not in "ui":
         raise BadInput(f"{file}: {shape} whole numbers expected, here {array.shape} {array.dtype}")
     return array

@@ -62,7 +62,8 @@ class Task:
     """What there is to learn and where to test it.
 
     The names in `evaluations` say what each is for: `test`, `shift/<type>/<severity>` (the same
-    classes under change), `ood/<name>` (none of the classes). Each value makes its examples when
+    classes under change), `ood/<name>` (none of the classes), `validation/<name>` (none of the
+    classes, to choose by). Each value makes its examples when
     called, so that ninety-five corrupted copies never sit in memory together.
     """
 
@@ -74,6 +75,7 @@ class Task:
     prepare: Callable[[Tensor], Tensor]  # whole batch, on the device: what the network takes
     augment: Augmentation = unchanged  # training only, before prepare
     sources: Mapping[str, str] = field(default_factory=dict)  # file or origin -> SHA-256
+    white: int = 255  # the largest value of images
 
 
 def plan(examples: Examples, batch_size: int, generator: torch.Generator | None) -> list[Tensor]:

@@ -13,6 +13,7 @@ _FILES = (
     "imagenet",
     "clinc",
     "cifar10_desk",
+    "cifar10_resnet20",
     "cifar100_desk",
     "clinc_desk",
     "clinc_none",

@@ -13,7 +13,7 @@ Cost: 17,600 steps of 512 per run, 5.2 G multiply-adds forward per image: for GP
 Command: ova run cifar100 --devices 8
 """
 
-from ova.nn.formulations import PAPER
+from ova.nn.formulations import PAPER, PAPER_START
 from ova.training.recipe import Experiment, Range, Recipe, each
 
 BASE = Recipe(
@@ -26,7 +26,7 @@ BASE = Recipe(
 EXPERIMENT = Experiment(
     name="cifar100",
     about="the paper's CIFAR-100: WRN-28-10, 17 x 5 corruptions, CIFAR-10 and SVHN outside",
-    recipes=each(BASE, PAPER),
+    recipes=each(BASE, (*PAPER, *PAPER_START)),
     search={"lr": Range(1e-4, 1e-1, log=True), "weight_decay": Range(2e-5, 2e-3, log=True)},
     trials=50,
 )

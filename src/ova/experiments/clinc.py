@@ -9,7 +9,7 @@ Cost: 59,000 steps of 256 per run; see docs/experiments.md for seconds per epoch
 Command: ova run clinc
 """
 
-from ova.nn.formulations import PAPER
+from ova.nn.formulations import PAPER, PAPER_START
 from ova.training.recipe import Experiment, Range, Recipe, each
 
 BASE = Recipe(
@@ -21,7 +21,7 @@ BASE = Recipe(
 EXPERIMENT = Experiment(
     name="clinc",
     about="the paper's CLINC150: BERT-Mini from scratch, 150 intents, out-of-scope sentences outside",
-    recipes=each(BASE, PAPER),
+    recipes=each(BASE, (*PAPER, *PAPER_START)),
     seeds=5,
     search={"lr": Range(1e-5, 1e-3)},
     trials=30,

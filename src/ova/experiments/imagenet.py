@@ -10,7 +10,7 @@ Cost: 28,000 steps of 4,096 per run, 4.1 G multiply-adds forward per image: for 
 Command: ova run imagenet --devices 8 --set precision=bf16-mixed
 """
 
-from ova.nn.formulations import PAPER
+from ova.nn.formulations import PAPER, PAPER_START
 from ova.training.recipe import Experiment, Range, Recipe, each
 
 BASE = Recipe(
@@ -23,7 +23,7 @@ BASE = Recipe(
 EXPERIMENT = Experiment(
     name="imagenet",
     about="the paper's ImageNet: ResNet-50, 15 x 5 corruptions, made for many GPUs",
-    recipes=each(BASE, PAPER),
+    recipes=each(BASE, (*PAPER, *PAPER_START)),
     search={"lr": Range(0.5, 10, log=True), "weight_decay": Range(2e-5, 2e-3, log=True)},
     trials=50,
 )

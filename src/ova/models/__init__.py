@@ -15,6 +15,7 @@ _FILES = (  # each has entries in its MODELS
     "mlp",
     "convnet",
     "resnet",
+    "quick",
     "wide_resnet",
     "text_cnn",
     "bert",

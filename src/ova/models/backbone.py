@@ -19,6 +19,9 @@ class Backbone(nn.Module):
         self.body = body
         self.features = features
 
+    def start(self, x: Tensor) -> None:
+        """Take first values from prepared inputs; most networks have nothing to take."""
+
     def forward(self, x: Tensor) -> Tensor:
         f: Tensor = self.body(x)
         return f

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save as as_bytes
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
@@ -23,8 +23,10 @@ def save(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, str]) ->
     """Write named tensors and facts, atomically."""
     # Tied weights are copied apart, because safetensors refuses shared memory.
     apart = {name: t.detach().cpu().clone().contiguous() for name, t in tensors.items()}
+    header = {FACTS: json.dumps(dict(facts), sort_keys=True)}
     with write_beside(path) as beside:
-        save_file(apart, beside, metadata={FACTS: json.dumps(dict(facts), sort_keys=True)})
+        # Not `save_file`: it writes to a file of its own beside, which stays when it is killed.
+        beside.write_bytes(as_bytes(apart, header))
 
 
 @contextmanager

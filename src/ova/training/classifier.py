@@ -2,6 +2,7 @@
 
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _BatchNorm
 
 from ova.data.task import Task
 from ova.errors import pick
@@ -9,6 +10,7 @@ from ova.models import model
 from ova.models.backbone import Backbone
 from ova.nn.formulations import FORMULATIONS
 from ova.nn.heads import LastLayer
+from ova.nn.losses import wide
 from ova.training.recipe import Recipe
 
 PER_CLASS, AT_MOST = 8, 2048  # examples that a head starts from
@@ -27,8 +29,10 @@ class Classifier(nn.Module):
         return next(self.parameters()).device
 
     def forward(self, x: Tensor) -> Tensor:
-        """The logits of a prepared batch."""
-        z: Tensor = self.head(self.backbone(x))
+        """The logits of a prepared batch; the head has all digits, whatever the backbone has."""
+        f = wide(self.backbone(x))
+        with torch.autocast(f.device.type, enabled=False):
+            z: Tensor = self.head(f)
         return z
 
 
@@ -36,6 +40,9 @@ def build(recipe: Recipe, task: Task) -> Classifier:
     """The recipe's network with the first weights that its seed decides."""
     torch.manual_seed(recipe.seed)
     backbone = model(recipe.model)(task.shape, recipe.dropout)
+    for module in backbone.modules() if recipe.norm_momentum else ():
+        if isinstance(module, _BatchNorm):
+            module.momentum = recipe.norm_momentum
     return assemble(backbone, recipe.formulation, len(task.classes), images=len(task.shape) == 3)
 
 
@@ -50,19 +57,21 @@ def assemble(backbone: Backbone, formulation: str, classes: int, images: bool) -
 
 @torch.no_grad()
 def start(net: Classifier, task: Task, recipe: Recipe) -> None:
-    """Let the head set its first centres and scale by the features of a first batch.
+    """Let the network take from a first batch what it does not draw: a whitening of patches, the
+    head's first centres and scale.
 
-    Every process sees the same batch here, so all of them start with the same head.
+    Every process sees the same batch here, so all of them start with the same network.
     """
     count = max(recipe.batch_size, min(PER_CLASS * len(task.classes), AT_MOST))
     draw = torch.Generator().manual_seed(recipe.seed)
     rows = torch.randperm(len(task.train), generator=draw)[:count]
+    ((x, y),) = task.train.batches([rows])
+    x, y = task.prepare(x.to(net.device)), y.to(net.device)
+    net.backbone.start(x)
     kept = {name: buffer.clone() for name, buffer in net.named_buffers()}
     # In training mode, because that is where the features go on from: batch norm that has seen
     # nothing yet gives features of quite another length when it is evaluated.
-    net.train()
-    for x, y in task.train.batches([rows]):
-        f = net.backbone(task.prepare(x.to(net.device)))
-        for name, buffer in net.named_buffers():
-            buffer.copy_(kept[name])  # running statistics begin with the first step
-        net.head.start(f, y.to(net.device))
+    f = net.train().backbone(x)
+    for name, buffer in net.named_buffers():
+        buffer.copy_(kept[name])  # running statistics begin with the first step
+    net.head.start(f, y)

@@ -1,13 +1,17 @@
 """Devices and processes (Lightning Fabric), and the settings that make a run repeatable."""
 
+import hashlib
+import json
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 import torch
 from lightning_fabric import Fabric
+from lightning_fabric.utilities.exceptions import MisconfigurationException
 from torch import Tensor
 
+from ova.errors import BadInput
 from ova.files import cores
 
 
@@ -26,13 +30,17 @@ def launch(machine: Machine, precision: str = "32-true") -> Fabric:
     """Start Fabric on the machine; with several processes each of them returns from here."""
     torch.set_flush_denormal(True)  # before the first worker thread, which inherits it
     many = machine.devices * machine.nodes > 1
-    fabric = Fabric(
-        accelerator=machine.accelerator,
-        devices=machine.devices,
-        num_nodes=machine.nodes,
-        strategy="ddp" if many else "auto",
-        precision=precision,  # type: ignore[arg-type]
-    )
+    try:
+        fabric = Fabric(
+            accelerator=machine.accelerator,
+            devices=machine.devices,
+            num_nodes=machine.nodes,
+            strategy="ddp" if many else "auto",
+            precision=precision,  # type: ignore[arg-type]
+        )
+    except (RuntimeError, ValueError, ImportError, MisconfigurationException) as error:
+        what = f"--accelerator {machine.accelerator} with --devices {machine.devices}"
+        raise BadInput(f"{what} cannot be had here: {error}") from None
     if fabric.device.type == "cpu" and machine.devices > 1 and "OMP_NUM_THREADS" not in os.environ:
         torch.set_num_threads(max(1, cores() // machine.devices))
     if fabric.device.type == "cuda":
@@ -46,3 +54,9 @@ def share(fabric: Fabric, batches: Iterable[Tensor]) -> list[Tensor]:
     """This process's rows of every batch, without the batches where it has none."""
     mine = (rows[fabric.global_rank :: fabric.world_size] for rows in batches)
     return [rows for rows in mine if len(rows)]
+
+
+def seed_of(*parts: int) -> int:
+    """One seed for a tuple of numbers, far from the seeds of its neighbours."""
+    digest = hashlib.sha256(json.dumps(parts).encode()).digest()
+    return int.from_bytes(digest[:7], "big")

@@ -18,28 +18,29 @@ from torch import Tensor, nn
 from ova.errors import BadInput, pick
 from ova.nn.formulations import DEFAULT, FORMULATIONS, Formulation
 from ova.posthoc.calibration import CALIBRATIONS, Calibration
-from ova.posthoc.threshold import Threshold, fit_threshold
+from ova.posthoc.independent import Rows, numbered, one_of_each
+from ova.posthoc.threshold import Threshold, fit_threshold, renamed
 from ova.predictions import Predictions
 from ova.predictions.columns import NONE, NONE_LABEL
+from ova.training.drawing import Drawing
 
 Floats = NDArray[np.float64]
-KEPT = {name: kind for name, kind in CALIBRATIONS.items() if kind.order == "kept"}
 
 
 @dataclass(eq=False, repr=False)  # which writes the constructor; the rest is scikit-learn's
 class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
     """A small network on standardised columns that can say "none of the above".
 
-    `predict_proba` gives one probability per class, p_k = 2 / (1 + e^d_k) for `ova-dm`. They answer
+    `predict_proba` gives one probability per class, p_k = 2 / (1 + e^(s d_k)) for `ova-dm`. They answer
     K separate questions and do **not** sum to one: all may be small, which means that the input is
     like none of the classes. Renormalising destroys that; `normalised=True` does it on request.
 
     Answers are refused where the confidence max_k p_k is not above a threshold: a number
     (`threshold=0.8`), or one that promises an accuracy of what is answered (`accuracy=0.99`, with
-    `confidence`), fitted on the share `holdout` of the training data. A refused input is given
+    `certainty`), fitted on the share `holdout` of the training data. A refused input is given
     `reject_label`: by default "none of the above", or -1 where the labels are numbers.
 
-    `calibration="top"` (or "beta") makes the confidence as often right as it says, on the same
+    `calibration="top"` (or "beta"; "temperature" for one-vs-all) makes the confidence as often right as it says, on the same
     held-out share. It changes `confidence_of` and what a threshold is compared with, never the
     probabilities of `predict_proba` or which class is likeliest. It keeps the order of inputs, so
     a promise refuses the same ones with and without it.
@@ -68,16 +69,22 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
     weight_decay: float = 1e-4
     threshold: float | None = None
     accuracy: float | None = None
-    confidence: float = 0.95
-    calibration: str | None = None  # "top", "beta", or None (also "none")
+    certainty: float = 0.95  # of that promise
+    calibration: str | None = None  # one that keeps the order, or None (also "none")
     holdout: float = 0.3
     reject_label: Any = None
     none_label: Any = None
     normalised: bool = False
     random_state: Any = None
+    confidence: float | None = None  # the name of `certainty` in version 0.1
 
-    def fit(self, X: Any, y: Any) -> "OneVsAllClassifier":
-        """Learn from a table and its labels; a promise or a calibration keeps some rows away."""
+    def fit(self, X: Any, y: Any, groups: Any = None) -> "OneVsAllClassifier":
+        """Learn from a table and its labels; a promise or a calibration keeps some rows away.
+
+        Rows with the same value in `groups` (of one sender, one patient) are not independent: they
+        stay on one side, and of those kept away one counts, drawn by lot. Without groups, rows with
+        the same columns are taken so. New inputs are then new groups.
+        """
         form = self._check()
         X, y = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(y)
@@ -87,14 +94,12 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
             raise BadInput(f"there is {only}; at least 2 are needed")
         self.reject_label_ = self._refusal()
         random = check_random_state(self.random_state)
-        order = random.permutation(len(X))
-        held = self._held(len(X))
-        learned, tested = order[held:], order[:held]
+        learned, tested = self._divide(copies(X) if groups is None else groups, len(X), random)
         self._scale(X[learned])
         self._train(form, X[learned], rows[learned], int(random.randint(2**31 - 1)))
         self.calibration_: Calibration | None = None
         self.threshold_: Threshold | float | None = self.threshold
-        if held:
+        if len(tested):
             self._promise(X[tested], rows[tested])
         return self
 
@@ -153,28 +158,42 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
             raise BadInput(f"holdout must lie strictly between 0 and 1, not {self.holdout}")
         if self.batch_size < 1 or (self.epochs is not None and self.epochs < 1):
             raise BadInput("batch_size and epochs must be at least 1")
-        if (
-            self._calibrates
-            and pick(CALIBRATIONS, str(self.calibration), "calibration").order != "kept"
+        form = pick(FORMULATIONS, self.formulation, "formulation")
+        if not self._calibrates:
+            return form
+        if not pick(CALIBRATIONS, str(self.calibration), "calibration").keeps_order(
+            form.normalised
         ):
+            fit = [repr(n) for n, kind in CALIBRATIONS.items() if kind.keeps_order(form.normalised)]
             raise BadInput(
                 f"calibration={self.calibration!r} can change the order of inputs, and so a promise; "
-                f"{' and '.join(map(repr, KEPT))} keep it"
+                f"{' and '.join(fit)} keep it"
             )
-        return pick(FORMULATIONS, self.formulation, "formulation")
+        return form
 
     @property
     def _calibrates(self) -> bool:
         return self.calibration not in (None, "none")
 
     def _held(self, n: int) -> int:
-        """How many rows are kept away from training."""
+        """How many of n independent rows are kept away from training."""
         if self.accuracy is None and not self._calibrates:
             return 0
         held = round(self.holdout * n)
         if not 0 < held < n:
             raise BadInput(f"nothing can be fitted afterwards: of {n} rows {held} are held out")
         return held
+
+    def _divide(self, groups: Any, n: int, random: np.random.RandomState) -> tuple[Rows, Rows]:
+        """Rows to learn from and rows to keep away: whole groups, and one row of each, by lot."""
+        unit = numbered(groups)
+        if len(unit) != n:
+            raise BadInput(f"{n} rows but {len(unit)} groups; there must be one each")
+        order = random.permutation(int(unit.max()) + 1)
+        held, place = self._held(len(order)), np.argsort(order)[unit]
+        rows = np.argsort(place, kind="stable")
+        learned, kept = rows[place[rows] >= held], rows[place[rows] < held]
+        return learned, kept[one_of_each(unit[kept])]
 
     def _is_none(self, y: NDArray[Any]) -> NDArray[np.bool_]:
         """Which labels say "none of the classes"."""
@@ -209,17 +228,17 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
         x, target = self._tensor(X).float(), torch.from_numpy(y)
         steps = math.ceil(len(x) / self.batch_size)
         epochs = self.epochs or min(max(math.ceil(1000 / steps), 20), 200)
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
+        generator = torch.Generator().manual_seed(seed)
+        with Drawing(generator):
             net = network(form, (x.shape[1], *self.hidden), len(self.classes_))
-            optimiser = torch.optim.AdamW(net.parameters(), self.lr, weight_decay=self.weight_decay)
-            schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, epochs * steps)
-            for _ in range(epochs):
-                for rows in torch.randperm(len(x)).chunk(steps):
-                    optimiser.zero_grad()
-                    form.loss(net(x[rows]), target[rows]).mean().backward()
-                    optimiser.step()
-                    schedule.step()
+        optimiser = torch.optim.AdamW(net.parameters(), self.lr, weight_decay=self.weight_decay)
+        schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, epochs * steps)
+        for _ in range(epochs):
+            for rows in torch.randperm(len(x), generator=generator).chunk(steps):
+                optimiser.zero_grad()
+                form.loss(net(x[rows]), target[rows]).mean().backward()
+                optimiser.step()
+                schedule.step()
         # Double, so that a row's answer does not depend on the rows that come with it.
         self.network_ = net.double().eval()
 
@@ -228,13 +247,14 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
         p = self._predictions(X, y)
         if self._calibrates:
             try:
-                self.calibration_ = KEPT[str(self.calibration)].fit(p)
+                self.calibration_ = CALIBRATIONS[str(self.calibration)].fit(p)
             except BadInput as error:
                 warnings.warn(f"confidences stay uncalibrated: {error}", stacklevel=3)
         if self.accuracy is None:
             return
         # The order is kept, so the calibrated confidences of these rows promise what the raw ones do.
-        self.threshold_ = fit_threshold((self._sure(p), p.correct), self.accuracy, self.confidence)
+        certainty = renamed(self.certainty, self.confidence)
+        self.threshold_ = fit_threshold((self._sure(p), p.correct), self.accuracy, certainty)
         if not self.threshold_.promised:
             warnings.warn(f"{self.threshold_}; every input will be refused", stacklevel=3)
 
@@ -261,6 +281,11 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
         with torch.inference_mode():
             z = torch.cat([self.network_(x) for x in self._tensor(X).split(4096)]).double()
             return z.numpy(), FORMULATIONS[self.formulation].log_probs(z).numpy()
+
+
+def copies(X: Floats) -> list[bytes]:
+    """A group for each row, the same for rows with the same columns."""
+    return [row.tobytes() for row in X + 0.0]  # which makes -0 a 0
 
 
 def network(form: Formulation, sizes: tuple[int, ...], classes: int) -> nn.Sequential:

@@ -1,5 +1,8 @@
 """Pictures of what a network learned: confidence over the plane, class centres among embeddings."""
 
+from collections.abc import Callable
+from math import isfinite
+
 import torch
 from torch import Tensor
 
@@ -11,6 +14,7 @@ from ova.training.classifier import Classifier
 HALF_WIDTH, POINTS = 60.0, 81  # three times the toy's circle, so that "far away" is in the picture
 SAMPLE = 30  # embeddings drawn per class
 ENOUGH = 10_000  # examples that class means are taken from; a whole training set would take minutes
+PIECE = 1024  # class means whose distances to all others are in memory at a time
 
 
 @torch.inference_mode()
@@ -19,7 +23,7 @@ def landscape(net: Classifier, form: Formulation) -> Row:
     axis = torch.linspace(-HALF_WIDTH, HALF_WIDTH, POINTS)
     grid = torch.cartesian_prod(axis, axis)
     confidence = form.probs(net(grid.to(net.device))).amax(-1)
-    columns = {"x": rounded(grid[:, 0]), "y": rounded(grid[:, 1])}
+    columns: Row = {"x": rounded(grid[:, 0]), "y": rounded(grid[:, 1])}
     columns["confidence"] = rounded(confidence, 4)
     return {"dataset": "grid", "curve": "landscape", "columns": columns}
 
@@ -46,29 +50,51 @@ def centre_offsets(centres: Tensor, means: Tensor) -> Tensor:
 
     At 0 the centre is the mean of its class; above 1/2 it is nearer to where a neighbour ends.
     """
-    between = torch.cdist(means, means).fill_diagonal_(torch.inf).amin(1)
+    between = torch.cat([to_others(means, rows) for rows in torch.arange(len(means)).split(PIECE)])
     offsets: Tensor = (centres - means).square().sum(1).sqrt() / between
     return offsets
+
+
+def to_others(means: Tensor, rows: Tensor) -> Tensor:
+    """The distance of some means to the nearest other one."""
+    distances = torch.cdist(means[rows], means)
+    distances[torch.arange(len(rows)), rows] = torch.inf
+    return distances.amin(1)
 
 
 def embedding_rows(net: Classifier, task: Task) -> tuple[list[Row], list[Row]]:
     """Measurements and the picture of class centres among embeddings (the paper's figure S1).
 
-    Heads without centres have neither.
+    Heads without centres have neither. What cannot be measured is null with a reason: it is looked
+    at beside the model, which must not be lost for it.
     """
     centres = net.head.centres
     if centres is None:
         return [], []
     f, y = embeddings(net, task, task.train)
-    f, y = f[y >= 0], y[y >= 0]  # an example of none of the classes has no centre
-    w = centres.detach().cpu().double()
-    offsets = centre_offsets(w, class_means(f, y, len(task.classes)))
-    measured = {"centre_offset": offsets.mean(), "centre_offset_max": offsets.max()}
-    rows = [
-        {"dataset": "train", "metric": name, "value": float(value), "n": len(y)}
-        for name, value in measured.items()
-    ]
+    whole = (y >= 0) & f.isfinite().all(1)  # an example of none of the classes has no centre
+    f, y, w = f[whole], y[whole], centres.detach().cpu().double()
+    known = y.unique()  # a rare class may have no example among those that are looked at
+    if len(known) < 2:
+        why = "fewer than two classes have embeddings that are numbers"
+        return [offset(name, None, len(y), why) for name in OFFSETS], []
+    offsets = centre_offsets(w[known], class_means(f, y, len(w))[known])
+    rows = [offset(name, float(of(offsets)), len(y)) for name, of in OFFSETS.items()]
     return rows, [picture(f, y, w)]
+
+
+OFFSETS: dict[str, Callable[[Tensor], Tensor]] = {
+    "centre_offset": torch.mean,
+    "centre_offset_max": torch.amax,
+}
+
+
+def offset(name: str, value: float | None, n: int, why: str = "") -> Row:
+    """One measurement; infinite where two classes have the same mean, which JSON cannot say."""
+    if value is not None and not isfinite(value):
+        value, why = None, "two classes have the same mean embedding"
+    row = {"dataset": "train", "metric": name, "value": value, "n": n}
+    return {**row, "why": why} if why else row
 
 
 def picture(f: Tensor, y: Tensor, w: Tensor) -> Row:
@@ -89,6 +115,6 @@ def picture(f: Tensor, y: Tensor, w: Tensor) -> Row:
     return {"dataset": "train", "curve": "embedding", "columns": columns}
 
 
-def rounded(values: Tensor, digits: int = 6) -> list[float]:
-    """Values with so many significant digits: what a picture needs."""
-    return [float(f"{value:.{digits}g}") for value in values.tolist()]
+def rounded(values: Tensor, digits: int = 6) -> list[float | None]:
+    """Values with so many significant digits: what a picture needs. What is no number is null."""
+    return [float(f"{v:.{digits}g}") if isfinite(v) else None for v in values.tolist()]

@@ -1,6 +1,5 @@
 """The training loop: epochs with early stopping, a checkpoint after each, progress as it happens."""
 
-import hashlib
 import json
 import time
 from collections.abc import Iterator, Sequence
@@ -19,8 +18,9 @@ from ova.errors import BadInput
 from ova.files import write_lines
 from ova.nn.formulations import FORMULATIONS
 from ova.training import checkpoint
+from ova.training.augment import changes
 from ova.training.classifier import Classifier, build, start
-from ova.training.engine import Machine, share
+from ova.training.engine import Machine, seed_of, share
 from ova.training.optimisation import learning_rate, optimiser, set_learning_rate
 from ova.training.recipe import Recipe
 from ova.training.run_folder import BEST, CHECKPOINT, LOG, MODEL, read_log
@@ -107,6 +107,7 @@ class Training:
     ) -> None:
         self.fabric, self.task, self.recipe, self.folder = fabric, task, recipe, folder
         self.form, self.device_batch = FORMULATIONS[recipe.formulation], machine.device_batch
+        self.changed = changes(task, recipe)
         self.per_epoch = ceil(len(task.train) / recipe.batch_size)
         longest = recipe.epochs * self.per_epoch
         self.steps = min(recipe.steps or longest, longest)
@@ -156,11 +157,11 @@ class Training:
         mine = [rows[rank::world] for rows in whole]
         tally, examples = Tally(self.fabric.device), 0
         self.wrapped.train()
-        for rows, (x, y) in zip(whole, task.train.batches(mine), strict=True):
+        batches = task.train.batches(mine)
+        for rows, own, (x, y) in zip(whole, mine, batches, strict=True):
             lr = learning_rate(recipe, self.step, self.per_epoch, self.steps)
             set_learning_rate(self.rule, lr)
-            if recipe.augment == "usual":
-                x = task.augment(x, noise)  # noqa: PLW2901
+            x = self.changed(x, own, self.epoch, noise)  # noqa: PLW2901
             # DDP averages over processes; the loss is the global mean.
             self.backward(x, y, world / len(rows), tally)
             self.update()
@@ -261,9 +262,3 @@ def check_recipe(facts: dict[str, str], recipe: Recipe, path: Path) -> None:
             f"{path} was not written by this recipe (it says {facts.get('recipe')!r}, "
             f"the recipe is {recipe.digest!r}); it was left untouched. Move it away to train again."
         )
-
-
-def seed_of(*parts: int) -> int:
-    """One seed for a tuple of numbers, far from the seeds of its neighbours."""
-    digest = hashlib.sha256(json.dumps(parts).encode()).digest()
-    return int.from_bytes(digest[:7], "big")

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from math import cos, pi
 
 from torch import nn
+from torch.nn.modules.batchnorm import _BatchNorm
 from torch.optim import SGD, Adam, AdamW, Optimizer
 
 from ova.errors import pick
@@ -27,12 +28,23 @@ def optimiser(net: Classifier, recipe: Recipe) -> Optimizer:
     parts: list[tuple[nn.Module, float]] = [(net.backbone, 1.0), (net.head, recipe.head_lr)]
     groups: list[dict[str, object]] = []
     for part, factor in parts if recipe.head_lr != 1 else [(net, 1.0)]:
+        biases = norm_biases(part) if recipe.bias_lr != 1 else []
         weights = [p for p in part.parameters() if p.ndim >= 2]
-        others = [p for p in part.parameters() if p.ndim < 2]
-        for params, decay in ((weights, recipe.weight_decay), (others, 0.0)):
+        others = [p for p in part.parameters() if p.ndim < 2 and not any(p is b for b in biases)]
+        for params, decay, more in (
+            (weights, recipe.weight_decay, 1.0),
+            (others, 0.0, 1.0),
+            (biases, 0.0, recipe.bias_lr),
+        ):
             if params:
-                groups.append({"params": params, "weight_decay": decay, "factor": factor})
+                groups.append({"params": params, "weight_decay": decay, "factor": factor * more})
     return pick(OPTIMISERS, recipe.optimiser, "optimiser")(groups, recipe)
+
+
+def norm_biases(part: nn.Module) -> list[nn.Parameter]:
+    """What batch and layer norms add."""
+    norms = (m for m in part.modules() if isinstance(m, _BatchNorm | nn.LayerNorm))
+    return [norm.bias for norm in norms if norm.bias is not None]
 
 
 # The factor after `at` epochs, when a share `done` of the time after the warm-up has passed.
@@ -48,9 +60,11 @@ def learning_rate(recipe: Recipe, step: int, steps_per_epoch: int, total: int) -
     """The learning rate of a step (counted from 0): linear warm-up, then the schedule."""
     at, epochs = step / steps_per_epoch, total / steps_per_epoch
     if at < recipe.warmup:
-        return recipe.lr * (step + 1) / (recipe.warmup * steps_per_epoch + 1)
+        warmup = recipe.warmup * steps_per_epoch
+        return recipe.lr * (recipe.lr_start * (warmup - step) + step + 1) / (warmup + 1)
     done = min(1.0, (at - recipe.warmup) / max(epochs - recipe.warmup, 1e-9))
-    return recipe.lr * SCHEDULES[recipe.schedule](done, at, recipe)
+    factor = SCHEDULES[recipe.schedule](done, at, recipe)
+    return recipe.lr * (recipe.lr_end + (1 - recipe.lr_end) * factor)
 
 
 def set_learning_rate(rule: Optimizer, lr: float) -> None:

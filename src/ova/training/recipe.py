@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from math import inf
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from ova.data import DATASETS
@@ -35,7 +35,9 @@ def choice(
 class Recipe:
     """One training run and its evaluation; two equal recipes give equal measurements."""
 
-    experiment: str = field(metadata={"meaning": "the experiment that the run belongs to"})
+    experiment: str = field(
+        metadata={"meaning": "the experiment that the run belongs to", "folder": True}
+    )
     data: str = choice(MISSING, (*DATASETS, OWN), "data set")
     model: str = choice(MISSING, MODELS, "backbone", lookup=model)
     formulation: str = choice(MISSING, FORMULATIONS, "head, link and loss")
@@ -46,11 +48,14 @@ class Recipe:
     optimiser: str = choice("sgd", OPTIMISERS, "update rule")
     lr: float = number(MISSING, 0, 1e3, "largest learning rate")
     head_lr: float = number(1.0, 0, 1e6, "learning rate of the last layer, in multiples of lr")
+    bias_lr: float = number(1.0, 0, 1e6, "learning rate of the biases of norms, in multiples of lr")
     momentum: float = number(0.9, 0, 1, "Nesterov momentum of SGD, beta 1 of Adam")
     eps: float = number(1e-8, 0, 1, "Adam's epsilon")
     weight_decay: float = number(0.0, 0, 1, "L2 on weight matrices; decoupled for adamw")
     schedule: str = choice("constant", SCHEDULES, "learning rate over the run")
     warmup: float = number(0.0, 0, 100_000, "epochs of linear warm-up")
+    lr_start: float = number(0.0, 0, 1, "where the warm-up begins, in multiples of lr")
+    lr_end: float = number(0.0, 0, 1, "where linear and cosine end, in multiples of lr")
     decay_at: tuple[float, ...] = field(
         default=(), metadata={"range": (0, 100_000), "meaning": "epochs where `steps` decays"}
     )
@@ -58,7 +63,24 @@ class Recipe:
     clip: float = number(0.0, 0, inf, "largest norm of the gradient; 0: no clipping")
     dropout: float = number(0.0, 0, 0.99, "dropout of the backbone")
     augment: str = choice(
-        "usual", ("usual", "none"), "random changes of training examples, as the data set has them"
+        "usual",
+        ("usual", "none", "augmix", "pixmix"),
+        "random changes of training examples: the data set's own, none, or for images a mixture besides",
+    )
+    crop: int = number(0, 0, 1024, "pixels that images are moved at random; 0: the data set's own")
+    border: str = choice("black", ("black", "reflect"), "what a moved image has beyond its border")
+    flips: str = choice(
+        "random", ("random", "alternate"), "mirrored by chance, or every other epoch"
+    )
+    sides: tuple[float, ...] = field(
+        default=(),
+        metadata={
+            "range": (1, 4096),
+            "meaning": "sides of training images, each for an equal part of the epochs; none: as they are",
+        },
+    )
+    norm_momentum: float = number(
+        0.0, 0, 1, "share of a batch in batch norm's statistics; 0: the model's own"
     )
     ema: float = number(0.0, 0, 0.999999, "decay of averaged weights; 0: no averaging")
     keep: str = choice("last", ("last", "best"), "which epoch predicts; best by validation loss")
@@ -99,6 +121,8 @@ def check(spec: Field, value: Any) -> None:
         kind = int
     if kind and (not isinstance(value, kind) or isinstance(value, bool)):
         raise BadInput(f"{spec.name} = {value!r}: {wanted(spec)}")
+    if "folder" in spec.metadata and not is_name(value):
+        raise BadInput(f"{spec.name} = {value!r}: {wanted(spec)}")
     if "lookup" in spec.metadata:
         spec.metadata["lookup"](value)
     elif "among" in spec.metadata:
@@ -110,8 +134,19 @@ def check(spec: Field, value: Any) -> None:
                 raise BadInput(f"{spec.name} = {value!r}: {wanted(spec)}")
 
 
+def is_name(text: str) -> bool:
+    """Whether a folder of this name lies in the folder where it is made.
+
+    >>> [is_name(text) for text in ("toy", "a b", "..", "a/b", "/a", "")]
+    [True, True, False, False, False, False]
+    """
+    return PurePath(text).name == text and text not in ("", "..") and "\0" not in text
+
+
 def wanted(spec: Field) -> str:
     """What a field takes, in words."""
+    if "folder" in spec.metadata:
+        return "wanted the name of a folder, not a path"
     if "among" in spec.metadata:
         return "one of " + ", ".join(spec.metadata["among"])
     kind = {int: "a whole number", float: "a number", str: "text"}.get(spec.type, "numbers")  # type: ignore[arg-type]
@@ -155,9 +190,9 @@ def from_json(content: Mapping[str, Any], source: Path | str) -> Recipe:
     if not isinstance(content, Mapping) or set(content) - known:
         extra = sorted(set(content) - known) if isinstance(content, Mapping) else content
         raise BadInput(f"{source} is not a recipe: it has {extra}; known are {sorted(known)}")
-    decay_at = tuple(content.get("decay_at", ()))
+    lists = {name: tuple(value) for name, value in content.items() if isinstance(value, list)}
     try:
-        return Recipe(**{**content, "decay_at": decay_at})
+        return Recipe(**{**content, **lists})
     except (TypeError, BadInput) as error:
         raise BadInput(f"{source} is not a valid recipe: {error}") from None
 

@@ -5,7 +5,6 @@ A collection keeps many runs of one experiment in three files of JSON lines, `ru
 """
 
 import json
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from ova.errors import BadInput
 from ova.files import (
     Row,
     checked,
+    held,
     read_json,
     read_lines,
     read_object,
@@ -227,28 +227,17 @@ def write_collection(folder: Path, runs: Iterable[Run]) -> None:
     ):
         for path, content in ((one, known), (two, curves), (three, rows)):
             text = "".join(packed.encode(row) + "\n" for row in content)
-            path.write_text(text, encoding="utf-8")
+            path.write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
 @contextmanager
 def locked(folder: Path, wait: bool = False) -> Iterator[None]:
     """Hold the folder alone; a second run of the same recipe at the same time is refused, or waits."""
-    import fcntl  # here, so that a report can be read where there is none (Windows)
-
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / LOCK
-    while True:
-        with path.open("w") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-            except BlockingIOError:
-                problem = f"another process is working in {folder}; wait for it to end"
-                raise BadInput(problem) from None
-            # Who had it before may have removed the file that is now locked.
-            if not path.exists() or not os.path.samestat(os.fstat(file.fileno()), path.stat()):
-                continue
-            try:
-                yield
-            finally:
-                path.unlink(missing_ok=True)
-            return
+    with held(folder / LOCK, wait) as ours:
+        if ours is False:
+            raise BadInput(f"another process is working in {folder}; wait for it to end")
+        try:
+            yield
+        finally:
+            (folder / LOCK).unlink(missing_ok=True)

@@ -204,11 +204,12 @@ def predict_all(predictor: Predictor, recipe: Recipe, folder: Path) -> Iterator[
 
 def measure(predictor: Predictor, recipe: Recipe, folder: Path) -> None:
     """Turn predictions into measurements and curves; every file is read once."""
-    names = {*chosen(predictor.task, recipe), VALIDATION}
+    names = {n for n in chosen(predictor.task, recipe) if not n.chooses} | {VALIDATION}
     held = read(predictions_path(folder, VALIDATION))
     calibration = calibrate(held, names, folder)
-    sets = {name: partial(measured, folder, name) for name in names - {VALIDATION}}
-    rows, curves = evaluate(sets | {VALIDATION: inside(held)}, calibration=calibration)
+    sets: dict[str, Predictions | Callable[[], Predictions]] = {VALIDATION: inside(held)}
+    sets |= {name: partial(measured, folder, name) for name in names - {VALIDATION}}
+    rows, curves = evaluate(sets, calibration=calibration, halves=True)
     more, pictures = embedding_rows(predictor.net, predictor.task)
     if recipe.data == "toy":
         pictures.append(landscape(predictor.net, predictor.form))
