@@ -1,0 +1,256 @@
+"""Put wrong lines into the code whose mistakes would break a promise, and see whether tests notice.
+
+Which wrong lines: the first by a hash of their text, so a change elsewhere does not change them.
+Each is tried in a fork that has the libraries loaded, on the tests that run its statement, quickest
+first, for at most a minute of them. Ends with 1 when fewer than 90 % of those that matter are killed.
+"""
+
+import argparse
+import hashlib
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import os
+import pickle
+import random
+import signal
+import sys
+import time
+import tomllib
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import CodeType
+
+import pytest
+
+from mutants.operators import Mutant, mutants
+from mutants.reach import Reach
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "src" / "ova"
+TARGETS = [
+    "nn/ball.py",
+    "nn/distances.py",
+    "nn/heads.py",
+    "nn/links.py",
+    "nn/losses.py",
+    "nn/modules.py",
+    "nn/starting.py",
+    "nn/summed_cross_entropy.py",
+    "posthoc/**/*.py",
+    "modelfolder/promise.py",
+    "userdata/split.py",
+    "metrics/**/*.py",
+    "scores/**/*.py",
+]
+TESTS = [
+    "nn",
+    "posthoc",
+    "metrics",
+    "scores",
+    "modelfolder",
+    "userdata",
+    "training/test_estimator.py",
+]
+PYTEST = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--hypothesis-seed=0"]
+PYTEST += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # the libraries below are loaded
+HEAVY = ["torch", "scipy.stats", "sklearn", "pyarrow.parquet", "transformers"]
+LONGEST = 60.0
+
+
+@dataclass(frozen=True)
+class Case:
+    """A mutant, where it is, and the tests that reach it."""
+
+    file: Path
+    mutant: Mutant
+    tests: list[str]
+    seconds: float
+
+    @property
+    def name(self) -> str:
+        return self.file.relative_to(PACKAGE).as_posix()
+
+    def __str__(self) -> str:
+        return f"{self.name}:{self.mutant.line}  {self.mutant}"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser("python -m mutants", description=__doc__)
+    parser.add_argument("--count", type=int, default=400, help="wrong lines to try; 0 for all")
+    parser.add_argument("--jobs", type=int, default=2, help="tried at the same time")
+    parser.add_argument("--only", default="", help="files whose name contains this")
+    options = parser.parse_args()
+    os.chdir(ROOT)
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    sys.path[:0] = [str(ROOT / "src")]
+    for name in HEAVY:
+        importlib.import_module(name)
+    files = sorted(file for target in TARGETS for file in PACKAGE.glob(target))
+    files = [file for file in files if options.only in str(file.relative_to(PACKAGE))]
+    reach = _reach(files)
+    if reach.failed:
+        print("these tests fail without any change:", *reach.failed, sep="\n  ")
+        return 2
+    cases = _cases(files, reach, options.count)
+    equivalent = _equivalents()
+    print(f"{len(cases)} wrong lines in {len(files)} files, {len(reach.seconds)} tests", flush=True)
+    outcomes = _try_all(cases, options.jobs)
+    return _print(cases, outcomes, equivalent)
+
+
+def _reach(files: list[Path]) -> Reach:
+    """Run every test once, unchanged, in a fork: this process must not have loaded the package."""
+    read, write = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(read)
+        _hush()
+        reach = Reach(files)
+        tests = [str(ROOT / "tests" / part) for part in TESTS if (ROOT / "tests" / part).exists()]
+        pytest.main([*PYTEST, "-m", "not slow and not browser", *tests], plugins=[reach])
+        lines = {file: dict(ran) for file, ran in reach.tests.items()}
+        with os.fdopen(write, "wb") as pipe:
+            pickle.dump((lines, reach.seconds, reach.failed), pipe)
+        os._exit(0)
+    os.close(write)
+    reach = Reach(files)
+    with os.fdopen(read, "rb") as pipe:
+        # Written by the fork of this very process, a few lines above.
+        lines, reach.seconds, reach.failed = pickle.load(pipe)
+    for file, ran in lines.items():
+        reach.tests[file].update(ran)
+    os.waitpid(pid, 0)
+    return reach
+
+
+def _cases(files: Sequence[Path], reach: Reach, count: int) -> list[Case]:
+    """The first `count` mutants by the hash of their text, in the order of the files."""
+    found = []
+    for file in files:
+        for mutant in mutants(file.read_text()):
+            tests: list[str] = []
+            seconds = 0.0
+            for test in reach.of(file, mutant.lines):
+                if tests and seconds + reach.seconds[test] > LONGEST:
+                    break
+                tests.append(test)
+                seconds += reach.seconds[test]
+            found.append(Case(file, mutant, tests, seconds))
+    chosen = sorted(found, key=_hash)[: count or None]
+    return sorted(chosen, key=lambda case: (case.file, case.mutant.line))
+
+
+def _hash(case: Case) -> str:
+    return hashlib.sha256(f"{case.name} {case.mutant}".encode()).hexdigest()
+
+
+def _try_all(cases: Sequence[Case], jobs: int) -> list[str]:
+    """Every case's outcome: killed, killed by time, or survived; `jobs` forks at a time."""
+    outcomes = [""] * len(cases)
+    running: dict[int, tuple[int, float]] = {}
+    waiting = list(range(len(cases)))
+    random.Random(0).shuffle(waiting)  # so that an early look is a fair sample
+    while waiting or running:
+        while waiting and len(running) < jobs:
+            index = waiting.pop()
+            if not cases[index].tests:
+                outcomes[index] = "survived"
+                continue
+            pid = os.fork()
+            if pid == 0:
+                os.setsid()
+                os._exit(_survives(cases[index]))
+            running[pid] = index, time.monotonic() + 20 + 10 * cases[index].seconds
+        pid, status = os.waitpid(-1, os.WNOHANG) if running else (0, 0)
+        if pid in running:
+            index, _ = running.pop(pid)
+            outcomes[index] = "killed" if status else "survived"
+            done = len(cases) - len(waiting) - len(running)
+            if outcomes[index] == "survived" or done % 50 == 0:
+                print(f"{done:4d}  {outcomes[index]:8}  {cases[index]}", flush=True)
+        for late in [pid for pid, (_, end) in running.items() if time.monotonic() > end]:
+            os.killpg(late, signal.SIGKILL)
+        time.sleep(0.02)
+    return outcomes
+
+
+def _survives(case: Case) -> int:
+    """0 when no test fails on the wrong version, in this fork."""
+    sys.meta_path.insert(0, _Wrong(case))
+    _hush()
+    return int(pytest.main([*PYTEST, "-x", *case.tests]) != pytest.ExitCode.OK)
+
+
+class _Wrong(importlib.abc.MetaPathFinder):
+    """Finds one module, and finds it wrong."""
+
+    def __init__(self, case: Case) -> None:
+        parts = case.file.relative_to(PACKAGE.parent).with_suffix("").parts
+        self._name = ".".join(part for part in parts if part != "__init__")
+        self._case = case
+
+    def find_spec(
+        self, name: str, *_: object, **__: object
+    ) -> importlib.machinery.ModuleSpec | None:
+        if name != self._name:
+            return None
+        file, source = str(self._case.file), self._case.mutant.source
+        loader = _Loader(name, file, source)
+        return importlib.util.spec_from_file_location(name, file, loader=loader)
+
+
+class _Loader(importlib.machinery.SourceFileLoader):
+    def __init__(self, name: str, file: str, source: str) -> None:
+        super().__init__(name, file)
+        self._source = source
+
+    def get_code(self, fullname: str) -> CodeType:  # noqa: ARG002  the finder asks for one name
+        return compile(self._source, self.path, "exec")
+
+
+def _hush() -> None:
+    """What this fork would print goes nowhere."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, 1)
+    os.dup2(null, 2)
+
+
+def _equivalents() -> dict[tuple[str, str], str]:
+    """Why a wrong line gives the same results, by the file and the text of the mutant."""
+    rows = tomllib.loads((Path(__file__).parent / "equivalent.toml").read_text()).get("mutant", [])
+    return {(row["file"], f"{row['before']}  ->  {row['after']}"): row["why"] for row in rows}
+
+
+def _print(
+    cases: Sequence[Case], outcomes: Sequence[str], equivalent: dict[tuple[str, str], str]
+) -> int:
+    counts: Counter[tuple[str, str]] = Counter()
+    survivors: list[Case] = []
+    same: list[tuple[Case, str]] = []
+    for case, outcome in zip(cases, outcomes, strict=True):
+        why = equivalent.get((case.name, str(case.mutant)))
+        if outcome == "survived" and why:
+            same.append((case, why))
+        elif outcome == "survived":
+            survivors.append(case)
+        counts[case.name, "equivalent" if outcome == "survived" and why else outcome] += 1
+    words = ["killed", "survived", "equivalent"]
+    print(f"\n{'':40}" + "".join(f"{word:>12}" for word in words))
+    for name in sorted({case.name for case in cases}):
+        print(f"{name:40}" + "".join(f"{counts[name, word]:12d}" for word in words))
+    total = {word: sum(n for (_, which), n in counts.items() if which == word) for word in words}
+    print(f"{'together':40}" + "".join(f"{total[word]:12d}" for word in words))
+    print("\nsurvived:", *(map(str, survivors) if survivors else ["none"]), sep="\n  ")
+    print(
+        "\nequivalent:", *([f"{case}\n      {why}" for case, why in same] or ["none"]), sep="\n  "
+    )
+    share = total["killed"] / max(total["killed"] + total["survived"], 1)
+    print(f"\nkilled {share:.1%} of what is not equivalent")
+    return int(share < 0.9)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
