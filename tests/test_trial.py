@@ -1,0 +1,140 @@
+"""The trial's statistics against slow or known answers, and its choice by what judges nothing."""
+
+import importlib
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from ova.predictions import Predictions, write
+from ova.training.run_folder import predictions_path
+
+BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+
+
+@pytest.fixture(scope="module")
+def trial() -> ModuleType:
+    return imported("trial")
+
+
+@pytest.fixture(scope="module")
+def verdicts() -> ModuleType:
+    return imported("trial_verdicts")
+
+
+def imported(name: str) -> ModuleType:
+    if not BENCHMARKS.exists():
+        pytest.skip("installed without its benchmarks")
+    sys.path.insert(0, str(BENCHMARKS))
+    try:
+        return importlib.import_module(name)
+    finally:
+        sys.path.remove(str(BENCHMARKS))
+
+
+def test_holm_against_its_definition(verdicts: ModuleType) -> None:
+    p = np.random.default_rng(0).random(20) ** 3
+    corrected = verdicts.holm(p)
+    for level in (0.01, 0.05, 0.2):
+        rejected, left = np.zeros(20, bool), list(range(20))
+        while left:  # the smallest of those left against level / how many are left
+            least = min(left, key=lambda i: p[i])
+            if p[least] > level / len(left):
+                break
+            rejected[least] = True
+            left.remove(least)
+        assert (corrected <= level).tolist() == rejected.tolist()
+
+
+def judged(verdicts: ModuleType, values: np.ndarray, rows: np.ndarray):
+    """A formulation whose every cell has these values over seeds, and these over redrawn rows."""
+    cells = len(verdicts.HIGHER)
+    one = np.repeat(values[:, None], cells, 1)
+    redrawn = one[:, None, :] + rows[None, :, None]
+    return verdicts.Judged("", one, redrawn)
+
+
+def test_where_only_seeds_matter_the_difference_is_students(verdicts: ModuleType) -> None:
+    a, b = np.array([0.91, 0.94, 0.92, 0.95]), np.array([0.90, 0.92, 0.92, 0.91])
+    still = np.zeros(50)
+    found = verdicts.difference(judged(verdicts, a, still), judged(verdicts, b, still))
+    np.testing.assert_allclose(found.p, stats.ttest_rel(a, b).pvalue)
+    assert found.better[0] == pytest.approx((a - b).mean())  # more accuracy is better
+    assert found.better[1] == pytest.approx((b - a).mean())  # more calibration error is worse
+
+
+def test_rows_make_a_difference_less_sure(verdicts: ModuleType) -> None:
+    a, b = np.array([0.95, 0.951, 0.952]), np.array([0.90, 0.901, 0.9015])
+    moving = 0.05 * np.random.default_rng(0).standard_normal(200)
+    sure = verdicts.difference(judged(verdicts, a, 0 * moving), judged(verdicts, b, 0 * moving))
+    less = verdicts.difference(judged(verdicts, a, moving), judged(verdicts, b, 0 * moving))
+    assert (sure.p < 0.01).all()
+    assert (less.p > 0.2).all()
+
+
+def test_nobody_is_ahead_of_an_equal(verdicts: ModuleType) -> None:
+    draw, false = np.random.default_rng(0), 0
+    still = np.zeros(20)
+    for _ in range(200):
+        results = {n: judged(verdicts, draw.standard_normal(3), still) for n in "abc"}
+        false += verdicts.verdicts(results, "a", ["b", "c"]).any()
+    assert false / 200 < 0.08  # all five cells are one here, so Holm is careful
+
+
+def test_clearly_beaten_and_reported(verdicts: ModuleType) -> None:
+    rows = 1e-4 * np.random.default_rng(0).standard_normal(50)
+    noise = np.array([0.0, 0.001, -0.001])
+    results = {n: judged(verdicts, at + noise, rows) for n, at in (("good", 0.9), ("bad", 0.5))}
+    # In cells where less is better the low one leads, in the two others the high one.
+    assert verdicts.clearly_beaten(results) == ["good"]
+    table = verdicts.report(results, ["good"])
+    assert "| `good` | +--+- |" in table
+    assert "0.900 ± 0.002" in table
+
+
+def said(inside: bool, better: float, seed: int) -> Predictions:
+    draw = np.random.default_rng(seed)
+    p = draw.dirichlet(np.ones(3), 60) * 0.2
+    p[:, 0] += 0.8 * better if inside else 0.1
+    y = np.zeros(60, int) if inside else np.full(60, -1)
+    return Predictions.from_probs(p / p.sum(1, keepdims=True), y, normalised=True)
+
+
+def test_the_choice_looks_at_validation_alone(
+    trial: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    better = {"base": 0.5, "slow": 1.0, "fast": 0.3}  # `head` diverges
+    arena = trial.ARENAS["digits-8"]
+
+    def carried_out(recipe, place):
+        setting = next(
+            s
+            for s in trial.SETTINGS
+            if arena.recipe("ova", s, trial.CHOOSES, shift=False) == recipe
+        )
+        if setting not in better:
+            return None
+        folder = tmp_path / setting
+        write(predictions_path(folder, "validation"), said(True, better[setting], 0))
+        write(predictions_path(folder, "validation/9"), said(False, 0, 1))
+        return folder  # no test and no judging set is there
+
+    monkeypatch.setattr(trial, "carried_out", carried_out)
+    choice = trial.choose(arena, "ova", trial.Place(tmp_path))
+    assert choice.setting == "slow"
+    assert choice.tries["head"] is None
+    assert choice.score in choice.scores
+
+
+def test_every_formulation_has_the_same_tries_and_fresh_seeds(trial: ModuleType) -> None:
+    for arena in trial.ARENAS.values():
+        seen = {
+            f: [arena.recipe(f, s, trial.CHOOSES, shift=False) for s in trial.SETTINGS]
+            for f in (*trial.OURS, *trial.OTHERS)
+        }
+        assert {len(set(tries)) for tries in seen.values()} == {4}
+        assert trial.CHOOSES not in range(trial.FIRST, trial.FIRST + arena.seeds)
+        assert arena.seeds >= 3
