@@ -4,12 +4,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
-.PHONY: help setup demo test check bench newest results readme clean
+.PHONY: help setup demo test check mutants bench newest results readme clean
 help:
 	@echo "make setup    the virtual environment with everything in it; the others do it by themselves"
 	@echo "make demo     train the toy and the digits, write a picture and report.html (two minutes)"
 	@echo "make test     every test"
 	@echo "make check    format, lint, types, layers, doctests and the fast tests (under three minutes)"
+	@echo "make mutants  wrong lines put into the code one at a time: which does no test notice? (half an hour)"
 	@echo "make bench    the benchmarks, printed as ratios of one run"
 	@echo "make newest   the fast tests with the newest versions of everything; says what breaks"
 	@echo "make results  every committed result again (long; complete runs are not run again)"
@@ -43,15 +44,18 @@ test: setup
 	$(BIN)/python -m pytest --numprocesses 2
 
 check: setup
-	$(BIN)/ruff format --check src tests benchmarks docs/*.py results
-	$(BIN)/ruff check src tests benchmarks docs/*.py results
+	$(BIN)/ruff format --check src tests benchmarks mutants docs/*.py results
+	$(BIN)/ruff check src tests benchmarks mutants docs/*.py results
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python docs/make_docs.py --check
 	$(BIN)/python -m pytest --quiet --numprocesses 2 --doctest-modules src tests -m "not slow and not browser"
 
+mutants: setup
+	$(BIN)/python -m mutants
+
 # These train networks for tens of minutes to answer one question each; their first lines say which.
-LONG := ball own_clinc
+LONG := ball own_clinc trial trial_verdicts
 bench: setup
 	@for file in $(filter-out $(LONG:%=benchmarks/%.py),$(wildcard benchmarks/*.py)); do \
 		echo "== $$file"; $(BIN)/python $$file || exit 1; done

@@ -18,9 +18,14 @@ Parts = Mapping[str, Callable[[], str]]
 PAGES: dict[str, Parts] = {
     "README.md": {"results": tables.headline, "tree": tree.top},
     "docs/results.md": {"experiments": tables.every_experiment, "paper": tables.beside_the_paper},
-    "docs/choosing.md": {"evidence": tables.evidence, "ladders": tables.ladders},
+    "docs/choosing.md": {
+        "evidence": tables.evidence,
+        "verdicts": tables.verdicts,
+        "ladders": tables.ladders,
+    },
     "docs/reproduction.md": {"claims": tables.claims, "variants": tables.variants},
     "docs/experiments.md": {"protocols": protocols.every_protocol},
+    "docs/scores.md": {"scores": tables.scores},
     "docs/tree.md": {"tree": tree.full},
 }
 

@@ -33,7 +33,12 @@ def training(recipe: Recipe) -> str:
     words.append(recipe.schedule + (decay if recipe.decay_at else ""))
     more = {"warm-up": recipe.warmup, "weight decay": recipe.weight_decay}
     more |= {"clip": recipe.clip, "dropout": recipe.dropout}
+    more |= {"norms' biases lr x": recipe.bias_lr if recipe.bias_lr != 1 else 0}
     words += [f"{name} {value:g}" for name, value in more.items() if value]
+    words += [f"crops by {recipe.crop}, {recipe.border}"] * bool(recipe.crop)
+    words += [f"{recipe.flips} flips"] * (recipe.flips != "random")
+    words += [f"sides {', '.join(f'{side:g}' for side in recipe.sides)}"] * bool(recipe.sides)
+    words += [recipe.precision] * (recipe.precision != "32-true")
     return "; ".join(words)
 
 

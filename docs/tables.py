@@ -8,10 +8,14 @@ from ova.data.drawings import LADDERS
 from ova.nn.formulations import DEFAULT, PAPER
 from ova.predictions import SetName
 from ova.report import select
+from ova.report.intervals import BOTH
 from ova.report.paper import TABLES, Column, Printed
+from ova.report.runs import labels
+from ova.report.summary import MEASURES
+from ova.scores import SCORES
 from ova.training.run_folder import Run
 
-VARIANTS = "digits-variants"  # fifteen formulations: a table of its own
+VARIANTS = "digits-variants"  # every formulation: a table of its own
 SHOWN = (*PAPER, DEFAULT)
 DESK = ("digits", "clinc-desk", "omniglot", "cifar10-desk", "cifar100-desk")
 THRESHOLD = 0.7
@@ -121,6 +125,21 @@ def evidence() -> str:
     return markdown(["seeds", *EVIDENCE], rows)
 
 
+def verdicts() -> str:
+    """Who is clearly ahead of whom, of the experiments that were measured so that it can be told."""
+    rows = []
+    for experiment, found in experiments().items():
+        for measure in MEASURES:
+            said = measure.verdict(found)
+            if said is None or said.basis != BOTH:
+                continue
+            others = [name for name in labels(found) if name not in (said.best, *said.tied)]
+            cells = [[said.best], others, said.tied]
+            named = [", ".join(f"`{name}`" for name in each) or "-" for each in cells]
+            rows.append([f"{experiment}, {measure.name}", *named])
+    return markdown(["best mean", "behind", "no clear difference"], rows)
+
+
 def ladders() -> str:
     """Omniglot by kind of shift: the means over the five steps of a ladder."""
     shown = {
@@ -166,3 +185,12 @@ def at_threshold(columns: dict[str, list[float | None]], name: str) -> float | N
     """The value where the curve comes nearest to the threshold; none where nothing is answered."""
     away = [abs(float(where or 0) - THRESHOLD) for where in columns["threshold"]]
     return columns[name][away.index(min(away))]
+
+
+def scores() -> str:
+    """Every score, what it needs, and the scores that it is made of."""
+    rows = [
+        [f"`{name}`", score.about, ", ".join(score.needs), ", ".join(f"`{n}`" for n in score.joins)]
+        for name, score in SCORES.items()
+    ]
+    return markdown(["value, higher is inside", "needs", "made of"], rows, corner="score")

@@ -50,15 +50,17 @@ ADDITIONS = {
     "score": Addition(
         "scores/mine.py",
         """
-        from ova.scores.score import Score
+        from ova.scores.score import free
 
-        SCORE = Score(lambda p: p.confidence, "mine")
+        SCORES = {"mine": free("mine", "probabilities", lambda p: p.confidence)}
         """,
-        "scores/__init__.py",
-        "_FILES = {  # name -> file",
-        '    "mine": "mine",',
+        "scores/table.py",
+        "_FILES = (  # each has entries in its SCORES; a score comes after those that it joins",
+        '    "mine",',
         """
-        any(row.get("score") == "mine" for row in measured())
+        listed("scores")
+        and any(row.get("score") == "mine" for row in measured())
+        and fit(Outputs(probs=p, target=[0, 0]), names=["mine"])(Outputs(probs=p))["mine"][0] == 0.9
         and detection("auroc", "mine")(said, outside) is not None
         """,
     ),
@@ -125,7 +127,7 @@ ADDITIONS = {
         listed("calibrations")
         and (fitted := ova.CALIBRATIONS["mine"].fit(said)).apply(said).confidence[0] < 0.5
         and from_json(json.loads(json.dumps(fitted.to_json()))) == fitted
-        and "mine" in KEPT
+        and ova.OneVsAllClassifier(accuracy=0.5, calibration="mine").fit(points, sides).calibration_
         """,
     ),
     "corruption": Addition(
@@ -313,7 +315,7 @@ from ova.models import model
 from ova.posthoc.calibration import Top, from_json
 from ova.predictions import Predictions, read_any
 from ova.report.page import html
-from ova.training.estimator import KEPT
+from ova.scores import Outputs, fit
 from ova.training.run_folder import Run
 from ova.userdata.gather import gather
 from ova.userdata.kinds import preparation as load_preparation
@@ -321,6 +323,8 @@ from ova.userdata.request import Request
 from typer.testing import CliRunner
 
 white = np.full((2, 8, 8, 3), 255, np.uint8)
+sides = np.arange(400) % 2
+points = sides[:, None] + np.linspace(0, 0.5, 400)[:, None]
 p = np.array([[0.9, 0.1], [0.4, 0.6]])
 said = Predictions.from_probs(p, [0, 0], normalised=True)
 outside = Predictions.from_probs(p, [-1, -1], normalised=True)

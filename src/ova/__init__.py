@@ -10,10 +10,12 @@ if TYPE_CHECKING:
     from ova.experiments import EXPERIMENTS as EXPERIMENTS
     from ova.metrics import METRICS as METRICS
     from ova.metrics.evaluate import evaluate as evaluate
+    from ova.metrics.scored import evaluate_scores as evaluate_scores
     from ova.nn.convert import convert as convert
     from ova.nn.formulations import FORMULATIONS as FORMULATIONS
     from ova.nn.modules import Head as Head
     from ova.nn.modules import Loss as Loss
+    from ova.nn.pretrained import from_pretrained as from_pretrained
     from ova.posthoc.calibration import CALIBRATIONS as CALIBRATIONS
     from ova.posthoc.threshold import fit_threshold as fit_threshold
     from ova.predictions import Predictions as Predictions
@@ -37,7 +39,9 @@ _HOME = {
     "convert": "nn.convert",
     "corrupt": "corruptions",
     "evaluate": "metrics.evaluate",
+    "evaluate_scores": "metrics.scored",
     "fit_threshold": "posthoc.threshold",
+    "from_pretrained": "nn.pretrained",
 }
 
 __all__ = sorted(_HOME)  # noqa: PLE0605
