@@ -3,21 +3,27 @@
     python benchmarks/trial.py --plan
     python benchmarks/trial.py --only digits-8,digits-9 [--out FOLDER]
 
-Every run is a folder as `ova run` leaves it; what is complete is not run again, so the same command
-goes on after an interruption. The table is printed and kept as FOLDER/trial-<data>.md, the choices
-as FOLDER/choices-<data>.json. One thread: set OMP_NUM_THREADS=1.
+Every run is a folder as `ova run` leaves it, and goes on after an interruption. What the trial needs
+of it is a line of results/trial/<data>.jsonl, so that a run which has its line is not made again,
+on no machine. The table is printed and kept as FOLDER/trial-<data>.md, the choices as
+FOLDER/choices-<data>.json. One thread: set OMP_NUM_THREADS=1.
 """
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from ova.errors import BadInput
 from ova.experiments import EXPERIMENTS
-from ova.files import write_json, write_text
+from ova.files import read_lines, write_json, write_lines, write_text
 from ova.metrics.selective import aurc, mixture
 from ova.predictions import Predictions, read
+from ova.predictions.columns import Array
 from ova.predictions.sets import VALIDATION, SetName
 from ova.scores import scores_of
 from ova.training.engine import Machine, launch
@@ -26,10 +32,11 @@ from ova.training.recipe import Recipe
 from ova.training.run_folder import FAILURE, predictions_path, read_measurements
 from ova.training.stages import Place, carry_out
 from trial_verdicts import (  # type: ignore[import-not-found]
+    HIGHER,
     Judged,
     Run,
+    cells,
     clearly_beaten,
-    judge,
     report,
 )
 
@@ -41,6 +48,7 @@ SETTINGS = {  # factors of the learning rate, and of that of the last layer
     "fast": (3.0, 1.0),
     "head": (1.0, 3.0),
 }
+RESULTS = Path(__file__).parents[1] / "results" / "trial"
 CHOOSES, FIRST = 300, 301  # the seed of every try, and the first of those that judge
 
 
@@ -76,6 +84,7 @@ ARENAS = {
     "clinc": Arena("clinc-desk", "clinc-trimmed", "oos", "oos", 3, (400, 425)),
     "omniglot": Arena("omniglot", "omniglot-aside", "evaluation", "evaluation", 3, (130, 190)),
 }
+TOY = ("ring", "centre")  # far out, and amid the classes
 MAY_SPARE = ("digits-8", "digits-9", "clinc")  # clearly beaten in all of these: not run on the last
 
 
@@ -87,6 +96,36 @@ class Choice:
     score: str
     tries: dict[str, float | None]  # AURC of each setting; None: diverged
     scores: dict[str, float]  # AURC of each score at that setting
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """What is known of the runs of a data set, a line each, in the order in which they ended."""
+
+    path: Path
+
+    def known(self, recipe: Recipe, make: Callable[[], dict[str, Any]], **also: Any) -> Any:
+        """The line of a recipe; made and added first if there is none yet."""
+        key = {"run": recipe.id, **also}
+        lines = read_lines(self.path) if self.path.exists() else []
+        for line in lines:
+            if key.items() <= line.items():
+                return line
+        line = {**key, **make()}
+        write_lines(self.path, [*lines, line])
+        return line
+
+
+@dataclass(frozen=True)
+class Site:
+    """Where the trial takes place: run folders here, what is known of them there."""
+
+    place: Place
+    ledgers: Path
+
+    def ledger(self, name: str) -> Ledger:
+        """That of a data set."""
+        return Ledger(self.ledgers / f"{name}.jsonl")
 
 
 def carried_out(recipe: Recipe, place: Place) -> Path | None:
@@ -114,14 +153,25 @@ def areas(inside: Predictions, outside: Predictions) -> dict[str, float]:
     }
 
 
-def choose(arena: Arena, formulation: str, place: Place) -> Choice:
+def tried(arena: Arena, recipe: Recipe, place: Place) -> dict[str, Any]:
+    """The areas of a try by every score; none if it diverged."""
+    folder = carried_out(recipe, place)
+    if folder is None:
+        return {"areas": None}
+    sets = (VALIDATION, SetName.to_choose(arena.chooses))
+    found = areas(*(read(predictions_path(folder, s), probs=False) for s in sets))
+    return {"areas": {name: float(f"{area:.9g}") for name, area in found.items()}}
+
+
+def choose(arena: Arena, formulation: str, site: Site) -> Choice:
     """Carry out the tries; the setting with the smallest area by max p, then its best score."""
     found: dict[str, dict[str, float]] = {}
     for setting in SETTINGS:
-        folder = carried_out(arena.recipe(formulation, setting, CHOOSES, shift=False), place)
-        if folder is not None:
-            sets = (VALIDATION, SetName.to_choose(arena.chooses))
-            found[setting] = areas(*(read(predictions_path(folder, s), probs=False) for s in sets))
+        recipe = arena.recipe(formulation, setting, CHOOSES, shift=False)
+        make = partial(tried, arena, recipe, site.place)
+        line = site.ledger(arena.data).known(recipe, make, setting=setting)
+        if line["areas"] is not None:
+            found[setting] = line["areas"]
     if not found:
         raise BadInput(f"{formulation} diverges with every setting on {arena.data}")
     setting = min(found, key=lambda name: found[name]["max_p"])
@@ -130,17 +180,31 @@ def choose(arena: Arena, formulation: str, place: Place) -> Choice:
     return Choice(setting, score, tries, found[setting])
 
 
-def judged(arena: Arena, formulation: str, choice: Choice, place: Place) -> Judged:
+def run_that_judges(arena: Arena, recipe: Recipe, score: str, place: Place) -> dict[str, Any]:
+    """The cells of a run, as it is and on redrawn rows."""
+    folder = carried_out(recipe, place)
+    if folder is None:
+        raise BadInput(f"{recipe.id} diverges: see {place.out}")
+    values, redrawn = cells(Run.read(folder, arena.outside, score))
+    return {"values": rounded(values), "redrawn": [rounded(draw) for draw in redrawn]}
+
+
+def rounded(values: Array) -> list[float]:
+    """To six digits: a thousandth of what the tables show."""
+    return [float(f"{value:.6g}") for value in values]
+
+
+def judged(arena: Arena, formulation: str, choice: Choice, site: Site) -> Judged:
     """The chosen setting with fresh seeds."""
-    runs = []
+    lines = []
     for seed in range(FIRST, FIRST + arena.seeds):
-        folder = carried_out(arena.recipe(formulation, choice.setting, seed, shift=True), place)
-        if folder is None:
-            raise BadInput(
-                f"{formulation}, {choice.setting}, seed {seed} diverges: see {place.out}"
-            )
-        runs.append(Run.read(folder, arena.outside, choice.score))
-    return judge(f"{choice.setting}, {choice.score}", runs)
+        recipe = arena.recipe(formulation, choice.setting, seed, shift=True)
+        make = partial(run_that_judges, arena, recipe, choice.score, site.place)
+        lines.append(site.ledger(arena.data).known(recipe, make, score=choice.score))
+    values, redrawn = (np.array([line[key] for line in lines]) for key in ("values", "redrawn"))
+    if values.shape[1] != len(HIGHER):
+        raise BadInput(f"the ledger of {arena.data} has other cells: {', '.join(HIGHER)}")
+    return Judged(f"{choice.setting}, {choice.score}", values, redrawn)
 
 
 def spared(name: str, out: Path) -> set[str]:
@@ -153,33 +217,43 @@ def spared(name: str, out: Path) -> set[str]:
     return set.intersection(*(set(note.read_text("utf-8").split()) for note in notes))
 
 
-def carry_out_arena(name: str, place: Place) -> str:
+def carry_out_arena(name: str, site: Site) -> str:
     """Tries, choices, fresh seeds and the table of one data set."""
-    arena, without = ARENAS[name], spared(name, place.out)
-    tried = [f for f in (*OURS, *OTHERS) if f not in without]
-    choices = {f: choose(arena, f, place) for f in tried}
-    write_json(place.out / f"choices-{name}.json", {f: asdict(c) for f, c in choices.items()})
-    results = {f: judged(arena, f, choices[f], place) for f in tried}
-    write_text(place.out / f"beaten-{name}.txt", "\n".join(clearly_beaten(results)) + "\n")
+    arena, out = ARENAS[name], site.place.out
+    without = spared(name, out)
+    taking_part = [f for f in (*OURS, *OTHERS) if f not in without]
+    choices = {f: choose(arena, f, site) for f in taking_part}
+    write_json(out / f"choices-{name}.json", {f: asdict(c) for f, c in choices.items()})
+    results = {f: judged(arena, f, choices[f], site) for f in taking_part}
+    write_text(out / f"beaten-{name}.txt", "\n".join(clearly_beaten(results)) + "\n")
     missing = f"Not run, being clearly beaten before: {', '.join(sorted(without))}.\n\n"
     table = f"## {name}\n\n{missing if without else ''}{report(results, OURS)}"
-    write_text(place.out / f"trial-{name}.md", table)
+    write_text(out / f"trial-{name}.md", table)
     return table
 
 
-def toy(place: Place) -> Iterator[str]:
+def toy_run(recipe: Recipe, place: Place) -> dict[str, Any]:
+    """Mean confidence of a run far out and in the empty centre; nothing if it diverged."""
+    folder = carried_out(recipe, place)
+    rows = read_measurements(folder) if folder is not None else ()
+    return {
+        name: row["value"]
+        for name in TOY
+        for row in rows
+        if (row["metric"], row["dataset"]) == ("confidence", f"ood/{name}")
+    }
+
+
+def toy(site: Site) -> Iterator[str]:
     """Mean confidence far out and in the empty centre, three seeds, the recipe as it stands."""
     yield "| | far ring | empty centre |\n|---|---|---|"
     for formulation in (*OURS, *OTHERS):
         base = replace(EXPERIMENTS["toy"].base(formulation), experiment="trial-toy")
-        seen: dict[str, list[float]] = {"ood/ring": [], "ood/centre": []}
-        for seed in range(FIRST, FIRST + 3):
-            folder = carried_out(replace(base, seed=seed), place)
-            for row in read_measurements(folder) if folder is not None else ():
-                if row["metric"] == "confidence" and row["dataset"] in seen:
-                    seen[row["dataset"]].append(row["value"])
-        cells = (f"{min(v):.3f} to {max(v):.3f}" if v else "diverged" for v in seen.values())
-        yield f"| `{formulation}` | {' | '.join(cells)} |"
+        recipes = [replace(base, seed=seed) for seed in range(FIRST, FIRST + 3)]
+        lines = [site.ledger("toy").known(r, partial(toy_run, r, site.place)) for r in recipes]
+        seen = ([line[name] for line in lines if name in line] for name in TOY)
+        shown = (f"{min(v):.3f} to {max(v):.3f}" if v else "diverged" for v in seen)
+        yield f"| `{formulation}` | {' | '.join(shown)} |"
 
 
 def plan() -> Iterator[str]:
@@ -198,15 +272,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--only", default=",".join((*ARENAS, "toy")), help="comma-separated data")
     parser.add_argument("--out", type=Path, default=Path("runs"))
+    parser.add_argument("--ledgers", type=Path, default=RESULTS, help="folder of what is known")
     parser.add_argument("--data-dir", type=Path)
     parser.add_argument("--plan", action="store_true", help="print what would be run")
     args = parser.parse_args()
     if args.plan:
         print("\n".join(plan()))
         return
-    place = Place(args.out, args.data_dir)
+    site = Site(Place(args.out, args.data_dir), args.ledgers)
     for name in args.only.split(","):
-        print("\n".join(toy(place)) if name == "toy" else carry_out_arena(name, place), flush=True)
+        print("\n".join(toy(site)) if name == "toy" else carry_out_arena(name, site), flush=True)
 
 
 if __name__ == "__main__":

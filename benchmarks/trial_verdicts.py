@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 from scipy import stats
 
-from ova.errors import BadInput
 from ova.files import read_object
 from ova.metrics.calibration import expected_error, reliability
 from ova.metrics.ranking import auroc, rank
@@ -116,15 +115,11 @@ class Judged:
     redrawn: Array
 
 
-def judge(chosen: str, runs: Sequence[Run]) -> Judged:
-    """The cells of all seeds; redrawn rows are the same for every formulation and seed."""
-    if len({run.sizes for run in runs}) != 1:
-        raise BadInput("the seeds were not judged by the same rows")
-    draw, (n, m) = np.random.default_rng(0), runs[0].sizes
+def cells(run: Run) -> tuple[Array, Array]:
+    """The cells of a run, and those on redrawn rows: the same for every formulation and seed."""
+    draw, (n, m) = np.random.default_rng(0), run.sizes
     rows = [(draw.integers(n, size=n), draw.integers(m, size=m)) for _ in range(DRAWS)]
-    values = np.stack([run.cells(np.arange(n), np.arange(m)) for run in runs])
-    redrawn = np.stack([[run.cells(*pair) for pair in rows] for run in runs])
-    return Judged(chosen, values, redrawn)
+    return run.cells(np.arange(n), np.arange(m)), np.stack([run.cells(*pair) for pair in rows])
 
 
 @dataclass(frozen=True)

@@ -123,10 +123,14 @@ def test_the_choice_looks_at_validation_alone(
         return folder  # no test and no judging set is there
 
     monkeypatch.setattr(trial, "carried_out", carried_out)
-    choice = trial.choose(arena, "ova", trial.Place(tmp_path))
+    site = trial.Site(trial.Place(tmp_path), tmp_path / "ledgers")
+    choice = trial.choose(arena, "ova", site)
     assert choice.setting == "slow"
     assert choice.tries["head"] is None
     assert choice.score in choice.scores
+    # Another machine, without the run folders, knows the same.
+    monkeypatch.setattr(trial, "carried_out", None)
+    assert trial.choose(arena, "ova", site) == choice
 
 
 def test_every_formulation_has_the_same_tries_and_fresh_seeds(trial: ModuleType) -> None:
