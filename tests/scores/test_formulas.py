@@ -138,6 +138,7 @@ SLOW: dict[str, Slow] = {
     "energy": lambda f, z: lse(z),
     "gen": gen,
     "logit_norm": logit_norm,
+    "dismax": lambda f, z: max(z) + sum(z) / len(z) + sum(p * math.log(p) for p in softmax(z)),
     "nearest": lambda f, z: -distances(f)[0],
     "knn": lambda f, z: -distances(f)[min(50, few()) - 1],
     "cosine": cosine,

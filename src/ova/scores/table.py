@@ -14,6 +14,7 @@ _FILES = (  # each has entries in its SCORES; a score comes after those that it 
     "energy",
     "gen",
     "logit_norm",
+    "dismax",
     "knn",
     "cosine",
     "mahalanobis",
