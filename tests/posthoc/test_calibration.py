@@ -269,6 +269,22 @@ def test_float32_that_says_one_is_calibrated_too(method):
         assert ece(fitted.apply(held)) < 0.04
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("normalised", [True, False])
+@EVERY
+def test_the_votes_of_a_forest_are_calibrated(method, normalised, dtype):
+    """Probabilities that are exactly zero and one, and often wrong."""
+    rng = np.random.default_rng(0)
+    p = rng.multinomial(10, rng.dirichlet(np.full(4, 0.2), 400)) / 10
+    y = np.where(rng.random(400) < 0.8, p.argmax(1), rng.integers(4, size=400))
+    held = Predictions.from_probs(p.astype(dtype), y, normalised=normalised, keep_probs=True)
+    sure = held.confidence == 1
+    assert 0.5 < held.correct[sure].mean() < 1
+    after = CALIBRATIONS[method].fit(held).confidence(held)
+    assert np.isfinite(after).all()
+    assert after[sure].mean() == pytest.approx(held.correct[sure].mean(), abs=0.1)
+
+
 def test_separated_answers_give_finite_numbers():
     c = np.linspace(0.1, 0.9, 100)
     said = three_columns(c, c > 0.5)

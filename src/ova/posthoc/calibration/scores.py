@@ -35,10 +35,12 @@ def score(p: Predictions, source: str) -> Floats:
 def logs(confidence: Array) -> tuple[Floats, Floats]:
     """The logarithms of p and 1 - p, where 0 and 1 give way to numbers just inside."""
     kind = np.finfo(confidence.dtype)
+    # Half a step below one is nearer, but a number for float32 only.
+    most = min(1 - float(kind.epsneg) / 2, np.nextafter(1.0, 0.0))
     c = numbers(confidence, "confidence")
     if len(c) and not 0 <= c.min() <= c.max() <= 1:
         raise BadInput("confidences must lie in [0, 1]; are they logits?")
-    c = np.clip(c, float(kind.tiny), 1 - float(kind.epsneg) / 2)
+    c = np.clip(c, float(kind.tiny), most)
     return np.log(c), np.log1p(-c)
 
 
