@@ -255,8 +255,7 @@ BAD = {
 EXPECTED: dict[str, list[str | None]] = {
     "image": ["not an image"],
     "text": [None, "empty text", "not UTF-8", "3 cells", None],
-    "table": [None, "'length' is empty", "no finite", "'size' is 'abc'", "2 cells", "too large",
-              "'colour' is empty", None],
+    "table": [None, None, None, "'size' is 'abc'", "2 cells", "too large", None, None],
 }  # fmt: skip
 
 

@@ -56,8 +56,8 @@ def test_every_bad_text_file_has_its_sentence(name: str, tmp_path: Path) -> None
 
 
 BAD_TABLES: dict[str, tuple[str, str]] = {
-    "NaN cell": ("x,label\n" + "1,a\n2,b\n" * 9 + "nan,a\n", "row 19: column 'x' is 'nan', no finite"),
-    "empty cell": ("x,label\n" + "1,a\n2,b\n" * 9 + ",a\n", "row 19: column 'x' is empty"),
+    "NaN cell": ("x,label\n" + "1,a\n2,b\n" * 9 + "nan,a\n", "row 19: every column is empty"),
+    "empty cell": ("x,label\n" + "1,a\n2,b\n" * 9 + ",a\n", "row 19: every column is empty"),
     "infinite": ("x,label\n" + "1,a\n2,b\n" * 9 + "inf,a\n", "row 19: column 'x' is 'inf'"),
     "too large": ("x,label\n" + "1,a\n2,b\n" * 9 + "-1e308,a\n", "row 19: column 'x' is '-1e308', too large"),
     "a word": ("x,label\n" + "1,a\n2,b\n" * 9 + "many,a\n", "row 19: column 'x' is 'many'"),

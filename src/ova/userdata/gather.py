@@ -58,6 +58,7 @@ def gather(request: Request) -> Gathered:
     groups = groups_of(request.data, frame, request) if request.group else examined.keys
     bad = {**unlabelled(labels), **ungrouped(groups), **examined.bad}
     kept, dropped = usable(request.data, request, bad, len(labels))
+    dropped += lost(labels, kept)
     found = classes_of(request, [str(labels[row]) for row in kept])
     held = [name for name in HELD if name != TEST or request.test is None]
     lots = split([groups[row] for row in kept], request.seed, held)
@@ -125,6 +126,15 @@ def usable(
     if not request.skip_bad:
         raise BadInput(f"{path}: {said}; mend them, or leave them out with --skip-bad")
     return kept, [f"{path}: {said}; they were left out"]
+
+
+def lost(labels: Sequence[str | None], kept: Sequence[int]) -> list[str]:
+    """The classes of which no row can be used, by name."""
+    gone = {label for label in labels if label is not None} - {labels[row] for row in kept}
+    said = ", ".join(map(repr, sorted(map(str, gone))))
+    return [f"no row is left of {len(gone)} classes, which the model cannot know: {said}"] * bool(
+        gone
+    )
 
 
 def sets_of(

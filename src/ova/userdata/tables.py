@@ -1,4 +1,4 @@
-"""Tables: columns of numbers, standardised, and columns of few different words, one-hot."""
+"""Tables: columns of numbers, standardised, and of few different words, one-hot; gaps are filled."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -18,11 +18,12 @@ from ova.userdata.rows import Frame
 
 MOST_WORDS = 50  # different values that a column of words may have
 LARGEST = 1e100  # the squares of larger numbers have no mean in float64
+GAPS = {"", "nan", "na", "n/a", "null", "none", "?"}  # what people write where a number is missing
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of numbers, or of the words listed in `words`."""
+    """A column of numbers, or of the words listed in `words`; "" stands for a gap."""
 
     name: str
     words: tuple[str, ...] = ()
@@ -37,82 +38,124 @@ class Column:
 class Columns:
     """x = (cells - mean) / scale, number by number, for the columns in this order.
 
-    A word that no training row had is zero in all places of its column.
+    A missing number, NaN, is filled; where one was missing in training, a further input says so. A
+    word that no training row had is zero in all places of its column.
     """
 
     columns: tuple[Column, ...]
     mean: tuple[float, ...] = ()
     scale: tuple[float, ...] = ()
+    fill: tuple[float, ...] | None = None  # medians; models of before took no gaps
+    marked: tuple[int, ...] = ()  # numbers whose gaps are told apart
     column = ""  # rows have numbers for names
+
+    @property
+    def width(self) -> int:
+        """Numbers of an encoded row."""
+        return sum(column.width for column in self.columns)
 
     @property
     def shape(self) -> tuple[int, ...]:
         """The number of inputs of the network."""
-        return (sum(column.width for column in self.columns),)
+        return (self.width + len(self.marked),)
 
     def encode(self, frame: Frame) -> Encoded:
         """The cells as float64, so that a large number keeps its digits until it is standardised."""
-        x, bad = np.zeros((len(frame), *self.shape)), dict(frame.bad)
-        place = 0
+        x, bad = np.zeros((len(frame), self.width)), dict(frame.bad)
+        place, there = 0, np.zeros(len(frame), bool)
         for column in self.columns:
             cells = frame.column(column.name, "the table")
             part, wrong = of_words(cells, column) if column.words else of_numbers(cells)
             x[:, place : place + column.width] = part
             place += column.width
+            missing = np.array([gap(cell, column) for cell in cells], bool)
+            there |= ~missing
+            if self.fill is None:
+                wrong = dict.fromkeys(np.flatnonzero(missing).tolist(), "empty") | wrong
             for row, cell in wrong.items():
                 bad.setdefault(row, f"column {column.name!r} is {cell}")
+        for row in np.flatnonzero(~there).tolist():
+            bad.setdefault(row, "every column is empty")
         x[list(bad)] = 0
         return Encoded(torch.from_numpy(x), None, bad)
 
     def prepare(self, x: Tensor) -> Tensor:
-        """Standardised, in float32."""
-        mean, scale = (
-            torch.tensor(v, dtype=torch.float64, device=x.device) for v in (self.mean, self.scale)
+        """Filled and standardised, in float32."""
+        mean, scale, fill = (
+            torch.tensor(v, dtype=torch.float64, device=x.device)
+            for v in (self.mean, self.scale, self.fill or self.mean)
         )
-        return ((x - mean) / scale).float()
+        standard = (torch.where(x.isnan(), fill, x) - mean) / scale
+        if not self.marked:
+            return standard.float()
+        return torch.cat([standard, x[:, list(self.marked)].isnan()], 1).float()
 
     def example(self, count: int, draw: torch.Generator) -> Tensor:
-        """Normal numbers with the means and scales of the columns."""
-        noise = torch.randn(count, *self.shape, generator=draw, dtype=torch.float64)
+        """Normal numbers with the means and scales of the columns, one in ten missing where some were."""
+        noise = torch.randn(count, self.width, generator=draw, dtype=torch.float64)
         mean, scale = (torch.tensor(v, dtype=torch.float64) for v in (self.mean, self.scale))
-        return mean + scale * noise
+        x, marked = mean + scale * noise, list(self.marked)
+        gone = torch.rand(count, len(marked), generator=draw) < 0.1
+        x[:, marked] = x[:, marked].masked_fill(gone, math.nan)
+        return x
 
     def to_json(self) -> dict[str, Any]:
-        """Names and words of the columns, means and scales of what they become."""
+        """Names and words of the columns; means, scales and fillings of what they become."""
         columns = [{"name": c.name, "words": list(c.words)} for c in self.columns]
-        return {"columns": columns, "mean": list(self.mean), "scale": list(self.scale)}
+        said = {"columns": columns, "mean": list(self.mean), "scale": list(self.scale)}
+        gaps = {} if self.fill is None else {"fill": list(self.fill), "marked": list(self.marked)}
+        return {**said, **gaps}
 
 
 def from_json(content: Mapping[str, Any], _: Path) -> Columns:
     """What `to_json` gave."""
     columns = tuple(Column(c["name"], tuple(c["words"])) for c in content["columns"])
-    return Columns(columns, tuple(content["mean"]), tuple(content["scale"]))
+    fill, marked = content.get("fill"), tuple(content.get("marked", ()))
+    filling = None if fill is None else tuple(fill)
+    return Columns(columns, tuple(content["mean"]), tuple(content["scale"]), filling, marked)
 
 
 def of_numbers(cells: Sequence[Any]) -> tuple[NDArray[np.float64], dict[int, str]]:
-    """A column of numbers; cells that are none are 0 and named."""
-    values, wrong = np.zeros((len(cells), 1)), {}
+    """A column of numbers, NaN where one is missing; other cells are named."""
+    values, wrong = np.full((len(cells), 1), math.nan), {}
     for row, cell in enumerate(cells):
         number = as_number(cell)
         if abs(number) <= LARGEST:
             values[row] = number
         elif math.isfinite(number):
             wrong[row] = f"{cell!r}, too large (above {LARGEST:g})"
-        else:
-            wrong[row] = "empty" if blank(cell) else f"{cell!r}, no finite number"
+        elif not missing_number(cell):
+            wrong[row] = f"{cell!r}, no finite number"
     return values, wrong
 
 
 def of_words(cells: Sequence[Any], column: Column) -> tuple[NDArray[np.float64], dict[int, str]]:
-    """A column of words, one-hot; empty cells are named."""
+    """A column of words, one-hot, a gap being one where training rows had gaps; none is wrong."""
     place = {word: k for k, word in enumerate(column.words)}
-    values, wrong = np.zeros((len(cells), column.width)), {}
+    values = np.zeros((len(cells), column.width))
     for row, cell in enumerate(cells):
-        if blank(cell):
-            wrong[row] = "empty"
-        elif (k := place.get(str(cell).strip())) is not None:
+        if (k := place.get(word_of(cell))) is not None:
             values[row, k] = 1
-    return values, wrong
+    return values, {}
+
+
+def word_of(cell: Any) -> str:
+    """The word in a cell, "" where there is none."""
+    return "" if cell is None or cell != cell else str(cell).strip()  # noqa: PLR0124  NaN
+
+
+def gap(cell: Any, column: Column) -> bool:
+    """Whether the value is missing."""
+    return not word_of(cell) if column.words else missing_number(cell)
+
+
+def missing_number(cell: Any) -> bool:
+    """Whether a cell of a column of numbers says that there is none.
+
+    >>> [missing_number(cell) for cell in (None, " ", "NA", float("nan"), "?", "abc", "inf", 0)]
+    [True, True, True, True, True, False, False, False]
+    """
+    return word_of(cell).lower() in GAPS
 
 
 def as_number(cell: Any) -> float:
@@ -129,11 +172,6 @@ def as_number(cell: Any) -> float:
         return math.nan
 
 
-def blank(cell: Any) -> bool:
-    """Whether there is nothing in the cell."""
-    return cell is None or (isinstance(cell, str) and not cell.strip())
-
-
 def examine(frame: Frame, request: Request) -> Examined:
     """Decide what each column is; cells without a value are named."""
     if request.encoder:
@@ -145,31 +183,68 @@ def examine(frame: Frame, request: Request) -> Examined:
     names = [name for name in frame.columns if name not in left_out]
     if not names:
         raise BadInput("the table has no column besides the label")
-    draft = Columns(tuple(column_of(name, frame) for name in names))
+    found = {name: column_of(name, frame) for name in names}
+    empty = [name for name, column in found.items() if column is None]
+    draft = Columns(tuple(column for column in found.values() if column is not None), fill=())
+    if not draft.columns:
+        raise BadInput("the table has no column with a value besides the label")
     encoded = draft.encode(frame)
-    notes = ("the column without a name was left out (an index?)",) if "" in frame.columns else ()
 
     def learn(rows: Sequence[int]) -> Columns:
-        x = encoded.x[list(rows)].numpy()
-        scale = x.std(0)
-        # Words keep their 0 and 1: a rare one would become a huge number.
-        kinds = [bool(c.words) for c in draft.columns for _ in range(c.width)]
-        mean = np.where(kinds, 0, x.mean(0))
-        scale = np.where(np.logical_or(kinds, scale <= 1e-12 * np.abs(mean)), 1, scale)
-        return Columns(draft.columns, tuple(mean.tolist()), tuple(scale.tolist()))
+        return learned(draft.columns, encoded.x[list(rows)].numpy())
 
     keys = [row.tobytes() for row in encoded.x.numpy()]
-    return Examined(encoded.bad, keys, learn, lambda _: encoded, notes)
+    notes = ["the column without a name was left out (an index?)"] * ("" in frame.columns)
+    notes += [f"column {name!r} is empty and was left out" for name in empty]
+    notes += filled(draft, frame)
+    return Examined(encoded.bad, keys, learn, lambda _: encoded, tuple(notes))
 
 
-def column_of(name: str, frame: Frame) -> Column:
-    """A column of numbers if most of its filled cells are (the others are mistakes), else of words."""
-    cells = frame.columns[name]
-    filled = [c for row, c in enumerate(cells) if row not in frame.bad and not blank(c)]
-    no_number = sum(math.isnan(as_number(c)) and str(c).strip().lower() != "nan" for c in filled)
-    if no_number <= len(filled) // 10:
+def learned(columns: tuple[Column, ...], x: NDArray[np.float64]) -> Columns:
+    """Means, scales and medians of the numbers that are there in the rows to train on."""
+    there = ~np.isnan(x)
+    known = [
+        values[here] if here.any() else np.zeros(1)
+        for values, here in zip(x.T, there.T, strict=True)
+    ]
+    mean, scale, fill = (np.array([f(v) for v in known]) for f in (np.mean, np.std, np.median))
+    # Words keep their 0 and 1: a rare one would become a huge number.
+    kinds = [bool(c.words) for c in columns for _ in range(c.width)]
+    mean = np.where(kinds, 0, mean)
+    scale = np.where(np.logical_or(kinds, scale <= 1e-12 * np.abs(mean)), 1, scale)
+    marked = np.flatnonzero(~there.all(0))
+    said = (tuple(v.tolist()) for v in (mean, scale, fill, marked))
+    return Columns(columns, *said)
+
+
+def filled(draft: Columns, frame: Frame) -> list[str]:
+    """What is done with missing values, and in which columns there are some."""
+    counts = {
+        column.name: sum(
+            gap(cell, column)
+            for row, cell in enumerate(frame.columns[column.name])
+            if row not in frame.bad
+        )
+        for column in draft.columns
+    }
+    said = ", ".join(f"{name} {count}" for name, count in counts.items() if count)
+    done = "a number as the median of the rows to train on, and marked; a word as one of its own"
+    return [f"missing values were filled, {done}: {said}"] * bool(said)
+
+
+def column_of(name: str, frame: Frame) -> Column | None:
+    """A column of numbers if most of its cells are (the others are mistakes), else of words.
+
+    None if no cell has a value.
+    """
+    cells = [cell for row, cell in enumerate(frame.columns[name]) if row not in frame.bad]
+    words = {word_of(cell) for cell in cells}
+    if words <= {""}:
+        return None
+    there = [cell for cell in cells if not missing_number(cell)]
+    no_number = sum(math.isnan(as_number(cell)) for cell in there)
+    if there and no_number <= len(there) // 10:
         return Column(name)
-    words = {str(c).strip() for c in filled}
     if len(words) > MOST_WORDS:
         raise BadInput(
             f"column {name!r} is text with {len(words)} different values; a column of words may "
