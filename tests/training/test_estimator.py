@@ -41,16 +41,23 @@ def expected(estimator: OneVsAllClassifier) -> dict[str, str]:
 
 
 @parametrize_with_checks(  # type: ignore[untyped-decorator]
+    [OneVsAllClassifier(**QUICK)], expected_failed_checks=expected
+)
+def test_scikit_learn_checks(estimator: OneVsAllClassifier, check: Any) -> None:
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks(  # type: ignore[untyped-decorator]
     [
         OneVsAllClassifier(normalised=True, **QUICK),
         OneVsAllClassifier("softmax", **QUICK),
         OneVsAllClassifier("softmax", calibration="top", **QUICK),
-        OneVsAllClassifier(**QUICK),
     ],
     expected_failed_checks=expected,
 )
 @pytest.mark.filterwarnings("ignore:confidences stay uncalibrated")  # their tables are tiny
-def test_scikit_learn_checks(estimator: OneVsAllClassifier, check: Any) -> None:
+def test_scikit_learn_checks_of_other_settings(estimator: OneVsAllClassifier, check: Any) -> None:
     check(estimator)
 
 
