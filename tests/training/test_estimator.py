@@ -286,6 +286,7 @@ def test_copies_stay_on_one_side_and_count_as_one() -> None:
     assert 70 <= sum(known) < 97  # all copies of a point, or none
 
 
+@pytest.mark.slow
 def test_a_group_stays_on_one_side_and_counts_as_one() -> None:
     """Eight rows near each of a hundred points: a network learns the point, not the row."""
     X, y, of = strangers(100, each=8, spread=0.02)

@@ -95,7 +95,7 @@ def check(recipe: Recipe, task: Task, at: Path) -> None:
 
 def often(model: str, rule: str, ema: float) -> bool:
     """Whether `make check` looks too: at the networks that take seconds, with one rule only."""
-    return not model.startswith(("bert", "wrn", "resnet")) or (rule, ema) == ("adamw", 0.9)
+    return not model.startswith(("bert", "wrn", "resnet", "quick")) or (rule, ema) == ("adamw", 0.9)
 
 
 @pytest.mark.parametrize(
