@@ -4,12 +4,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
-.PHONY: help setup demo test check mutants bench newest results readme clean
+.PHONY: help setup demo test lint check mutants bench newest results readme clean
 help:
 	@echo "make setup    the virtual environment with everything in it; the others do it by themselves"
 	@echo "make demo     train the toy and the digits, write a picture and report.html (two minutes)"
-	@echo "make test     every test"
-	@echo "make check    format, lint, types, layers, doctests and the fast tests (under three minutes)"
+	@echo "make lint     format, lint, types, layers and the written parts of the documents"
+	@echo "make check    make lint, doctests and the quick tests (under three minutes)"
+	@echo "make test     every test and doctest"
 	@echo "make mutants  wrong lines put into the code one at a time: which does no test notice? (half an hour)"
 	@echo "make bench    the benchmarks, printed as ratios of one run"
 	@echo "make newest   the fast tests with the newest versions of everything; says what breaks"
@@ -39,17 +40,23 @@ demo: setup
 	@echo "Look at artefacts/demo/toy-landscape.png first: colour is confidence, far from all classes"
 	@echo "softmax and ova are sure, ova-dm is not. Then open report.html in a browser."
 
-test: setup
-	$(BIN)/python tests/find_chromium.py
-	$(BIN)/python -m pytest --numprocesses 2
+# Each process begins with a half of the tests and takes over from the other when it is done: what
+# the tests of a file share is made once.
+TESTS := $(BIN)/python -m pytest --quiet --numprocesses 2 --dist worksteal --doctest-modules src tests
 
-check: setup
+lint: setup
 	$(BIN)/ruff format --check src tests benchmarks mutants docs/*.py results
 	$(BIN)/ruff check src tests benchmarks mutants docs/*.py results
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python docs/make_docs.py --check
-	$(BIN)/python -m pytest --quiet --numprocesses 2 --doctest-modules src tests -m "not slow and not browser"
+
+check: lint
+	$(TESTS) -m "not slow and not browser"
+
+test: setup
+	$(BIN)/python tests/find_chromium.py
+	$(TESTS)
 
 mutants: setup
 	$(BIN)/python -m mutants

@@ -18,6 +18,7 @@ from ova.nn.ball import Ball
 from ova.nn.formulation import one_vs_all
 from ova.nn.formulations import FORMULATIONS
 from ova.training.engine import Machine, launch
+from ova.training.run_folder import MEASUREMENTS
 
 
 class RandomDirections(Ball):
@@ -51,7 +52,7 @@ WANTED = {"accuracy": "test", "ece": "test", "auroc": "ood/evaluation"}
 def result(folder: Path) -> dict[str, float]:
     """The three numbers of a finished run."""
     found: dict[str, float] = {}
-    for row in read_lines(folder / "measurements.jsonl"):
+    for row in read_lines(folder / MEASUREMENTS):
         right_score = row.get("score", "max_p") == "max_p"
         right_state = ("calibration" in row) == (row["metric"] == "ece")
         if WANTED.get(row["metric"]) == row["dataset"] and right_score and right_state:

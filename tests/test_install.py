@@ -182,6 +182,7 @@ def test_every_import_is_of_something_that_is_declared() -> None:
             assert {name.partition(".")[0] for name in names} <= known, path
 
 
+@pytest.mark.slow
 def test_without_any_extra_the_base_works_and_the_rest_names_its_extra(tmp_path: Path) -> None:
     blocked = modules(set().union(*map(brought, EXTRAS)))
     check(sys.executable, tmp_path, blocked, PYTHONPATH=str(Path(ova.__file__).parents[1]))

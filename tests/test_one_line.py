@@ -395,6 +395,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bool]:
     return answers
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ADDITIONS)
 def test_one_file_and_one_line_add_it_everywhere(kind: str, found: dict[str, bool]) -> None:
     assert found[kind]

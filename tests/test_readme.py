@@ -35,11 +35,13 @@ def make_docs(root: Path) -> subprocess.CompletedProcess:
     return subprocess.run(check, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow  # `make lint` looks too
 def test_tables_and_tree_follow_from_the_repository():
     done = make_docs(ROOT)
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_a_number_that_was_changed_and_a_place_that_is_gone_are_found(tmp_path):
     for name in ("results", "src"):
         (tmp_path / name).symlink_to(ROOT / name)

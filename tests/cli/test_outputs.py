@@ -203,9 +203,23 @@ def test_every_command_that_writes_is_tried():
 
 NOT_UTF8 = os.fsdecode(b"caf\xe9")
 NAMES = ["x[/b]", "a[b]", "[red]x", ":smile:", "a\u2028b", "a\x85b", NOT_UTF8, "a\nb"]
+QUICK = (
+    "x[/b]",
+    "[red]x",
+    "a\u2028b",
+)  # two that a console and one that a reader could stumble over
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name != NOT_UTF8])
+def names(*without: str) -> list:
+    """The names as parameters; those that are like a quick one are left to `make test`."""
+    return [
+        pytest.param(name, marks=() if name in QUICK else pytest.mark.slow)
+        for name in NAMES
+        if name not in without
+    ]
+
+
+@pytest.mark.parametrize("name", names(NOT_UTF8))
 def test_any_name_is_fine(name, here, capsys):
     Path(name).parent.mkdir(exist_ok=True)
     shutil.copy("t.csv", f"{name}.csv")
@@ -244,7 +258,7 @@ def test_files_that_arrow_could_not_open_are_refused_before_any_work(line, here,
     assert contents(here) == before
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if "/" not in name])
+@pytest.mark.parametrize("name", names("x[/b]"))
 def test_classes_and_images_of_any_name_are_fine(name, here, capsys):
     made_data.pictures(here / "colours")
     shutil.move("colours/red", f"colours/{name}")

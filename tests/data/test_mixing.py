@@ -130,7 +130,7 @@ def test_same_seed_same_images_within_their_range(
 
 @EVERY
 def test_no_images_are_no_images(mix: Callable[..., Tensor]) -> None:
-    empty = torch.zeros(0, 3, 8, 8, dtype=torch.uint8)
+    empty = images().to(torch.uint8)[:0]
     assert mix(empty, torch.Generator().manual_seed(0)).shape == empty.shape
 
 

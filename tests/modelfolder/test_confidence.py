@@ -150,6 +150,7 @@ def test_decisions_are_the_same_without_calibration_and_older_folders_load(
     assert [a.label for a in again] == [a.label for a in after]
 
 
+@pytest.mark.slow
 def test_onnx_gives_the_confidence_that_predict_prints(
     case: Case, model: Model, tmp_path: Path
 ) -> None:

@@ -33,8 +33,13 @@ def wish(name: str, at: Path, **more: object) -> Request:
     return Request(data=made_data.pictures(at / "colours"), **more)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("frozen", [False, True])
-@pytest.mark.parametrize("name", ENCODERS)
+# Writing an encoder as ONNX takes seconds; `make check` does it with the smallest one.
+EXPORTED = [
+    pytest.param(n, True, marks=() if n == "resnet" else pytest.mark.slow) for n in ENCODERS
+]
+
+
+@pytest.mark.parametrize(("name", "frozen"), [*((n, False) for n in ENCODERS), *EXPORTED])
 def test_an_encoder_on_disk_round_trips(name: str, frozen: bool, tmp_path: Path) -> None:
     torch.manual_seed(0)
     asked = wish(name, tmp_path, frozen=frozen)

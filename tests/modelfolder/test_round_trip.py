@@ -137,6 +137,7 @@ def test_onnx_decides_as_predict_does(case: Case, model: Model, tmp_path: Path) 
     assert json.loads(facts["ova.classes"]) == list(model.classes)
 
 
+@pytest.mark.slow
 def test_a_network_with_a_fixed_layer_from_data_is_exported_too(tmp_path: Path) -> None:
     wish = Request(data=made_data.pictures(tmp_path / "colours"), settings=(*QUICK, "model=quick"))
     fit(gather(wish), tmp_path / "model")

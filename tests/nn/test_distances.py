@@ -137,7 +137,7 @@ def test_the_operators_are_well_formed() -> None:
     torch.library.opcheck(module._forward_op, (f, w))
 
 
-@pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
+@pytest.mark.parametrize("backend", ["aot_eager", pytest.param("inductor", marks=pytest.mark.slow)])
 def test_compiled_whole(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "SMALL", -1)
     f, w = (x.clone().requires_grad_() for x in CASES["beside one centre, others small"])

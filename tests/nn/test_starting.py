@@ -14,7 +14,7 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn, update_bn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from ova.errors import BadInput
-from ova.nn.formulations import FORMULATIONS
+from ova.nn.formulations import DEFAULT, FORMULATIONS
 from ova.nn.modules import Head
 from ova.nn.starting import Starting
 
@@ -170,7 +170,9 @@ def test_weights_from_before_the_start_start_again(name: str) -> None:
         assert all(torch.equal(first[key], value) for key, value in head.state_dict().items())
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=() if n == DEFAULT else pytest.mark.slow) for n in NAMES]
+)
 def test_one_compiled_graph_for_heads_that_start_and_heads_that_do_not(name: str) -> None:
     torch.compiler.reset()
     torch.manual_seed(0)

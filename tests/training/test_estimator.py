@@ -2,6 +2,7 @@
 
 import pickle
 from concurrent.futures import ThreadPoolExecutor
+from itertools import product
 from threading import Event
 from typing import Any
 
@@ -22,7 +23,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import ova
 from narrowing import there
 from ova.errors import BadInput
-from ova.nn.formulations import FORMULATIONS
+from ova.nn.formulations import DEFAULT, FORMULATIONS, PAPER
 from ova.posthoc.threshold import Threshold
 from ova.training.estimator import OneVsAllClassifier
 
@@ -41,16 +42,23 @@ def expected(estimator: OneVsAllClassifier) -> dict[str, str]:
 
 
 @parametrize_with_checks(  # type: ignore[untyped-decorator]
+    [OneVsAllClassifier(**QUICK)], expected_failed_checks=expected
+)
+def test_scikit_learn_checks(estimator: OneVsAllClassifier, check: Any) -> None:
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks(  # type: ignore[untyped-decorator]
     [
         OneVsAllClassifier(normalised=True, **QUICK),
         OneVsAllClassifier("softmax", **QUICK),
         OneVsAllClassifier("softmax", calibration="top", **QUICK),
-        OneVsAllClassifier(**QUICK),
     ],
     expected_failed_checks=expected,
 )
 @pytest.mark.filterwarnings("ignore:confidences stay uncalibrated")  # their tables are tiny
-def test_scikit_learn_checks(estimator: OneVsAllClassifier, check: Any) -> None:
+def test_scikit_learn_checks_of_other_settings(estimator: OneVsAllClassifier, check: Any) -> None:
     check(estimator)
 
 
@@ -130,8 +138,16 @@ def test_a_promise_that_cannot_be_made_is_said_and_refuses_all() -> None:
     assert set(model.predict(X)) == {-1}
 
 
-@pytest.mark.parametrize("formulation", ["ova", "ova-dm", "softmax"])
-@pytest.mark.parametrize("method", ["top", "beta"])
+QUICK_PAIRS = [("ova", "beta"), ("softmax", "top")]
+
+
+@pytest.mark.parametrize(
+    ("formulation", "method"),
+    [
+        pytest.param(*each, marks=() if each in QUICK_PAIRS else pytest.mark.slow)
+        for each in product(["ova", "ova-dm", "softmax"], ["top", "beta"])
+    ],
+)
 def test_a_calibration_is_honest_and_changes_no_decision(method: str, formulation: str) -> None:
     """The same rows are refused with and without it; its threshold is one of its confidences."""
     X, y = make_blobs(3000, centers=4, cluster_std=1.8, random_state=0)
@@ -182,8 +198,18 @@ def test_a_calibration_that_cannot_be_fitted_is_said_and_left_out() -> None:
     assert np.allclose(model.confidence_of(X), model.predict_proba(X).max(1))
 
 
-@pytest.mark.parametrize("formulation", FORMULATIONS)
-@pytest.mark.parametrize("labels", [[0, 1, 2, 99], ["a", "b", "c", "other"]], ids=["int", "text"])
+NUMBERS, WORDS = [0, 1, 2, 99], ["a", "b", "c", "other"]
+QUICKLY = [*((name, NUMBERS) for name in (*PAPER, DEFAULT)), (DEFAULT, WORDS)]
+OTHERS = [name for name in FORMULATIONS if name not in (*PAPER, DEFAULT)]
+
+
+@pytest.mark.parametrize(
+    ("formulation", "labels"),
+    [
+        *(pytest.param(name, labels, id=f"{name}-{labels[3]}") for name, labels in QUICKLY),
+        *(pytest.param(name, NUMBERS, id=name, marks=pytest.mark.slow) for name in OTHERS),
+    ],
+)
 def test_examples_of_none_are_no_class_and_are_refused(formulation: str, labels: list[Any]) -> None:
     """A blob in the middle of three is none of them: nearer to all than a far input would be."""
     X, k = make_blobs(1200, centers=[[-4, 0], [4, 0], [0, 6], [0, 1]], random_state=0)
@@ -260,6 +286,7 @@ def test_copies_stay_on_one_side_and_count_as_one() -> None:
     assert 70 <= sum(known) < 97  # all copies of a point, or none
 
 
+@pytest.mark.slow
 def test_a_group_stays_on_one_side_and_counts_as_one() -> None:
     """Eight rows near each of a hundred points: a network learns the point, not the row."""
     X, y, of = strangers(100, each=8, spread=0.02)

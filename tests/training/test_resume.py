@@ -95,7 +95,7 @@ def check(recipe: Recipe, task: Task, at: Path) -> None:
 
 def often(model: str, rule: str, ema: float) -> bool:
     """Whether `make check` looks too: at the networks that take seconds, with one rule only."""
-    return not model.startswith(("bert", "wrn", "resnet")) or (rule, ema) == ("adamw", 0.9)
+    return not model.startswith(("bert", "wrn", "resnet", "quick")) or (rule, ema) == ("adamw", 0.9)
 
 
 @pytest.mark.parametrize(
@@ -117,9 +117,13 @@ def test_a_network_of_transformers_too(rule, tmp_path):
     check(recipe, task_of(shape_of("resnet50")), tmp_path)
 
 
-@pytest.mark.parametrize("rule", OPTIMISERS)
-@pytest.mark.parametrize("how", ["folder", "frozen"])
-@pytest.mark.parametrize("encoder", ENCODERS)
+@pytest.mark.parametrize(
+    ("encoder", "how", "rule"),
+    [
+        pytest.param(*each, marks=() if each[2] == "adamw" else pytest.mark.slow)
+        for each in product(ENCODERS, ["folder", "frozen"], OPTIMISERS)
+    ],
+)
 def test_encoders_of_the_user_too(encoder, how, rule, tmp_path):
     torch.manual_seed(0)
     ENCODERS[encoder](tmp_path / encoder)

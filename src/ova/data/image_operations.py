@@ -4,7 +4,6 @@ Images are float, N x C x H x W, whole numbers 0 to 255. The operations and thei
 of AugMix (Hendrycks et al., 2020), none of which is one of the corruptions that models are tested with.
 """
 
-from collections.abc import Callable
 from math import pi
 
 import torch
@@ -13,7 +12,6 @@ from torch import Tensor
 
 WHITE = 255
 Level = Tensor  # N, how strong: 0 to 10, by AugMix at most 3
-Operation = Callable[[Tensor, Level], Tensor]
 
 
 def autocontrast(x: Tensor, _: Level) -> Tensor:

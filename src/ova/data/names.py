@@ -1,5 +1,5 @@
-# ruff: noqa: SIM905 (a list of a hundred quoted strings is no easier to read)
 """The class names of CIFAR-10 and CIFAR-100."""
+# ruff: noqa: SIM905 (a list of a hundred quoted strings is no easier to read)
 
 CIFAR10 = tuple("airplane automobile bird cat deer dog frog horse ship truck".split())
 CIFAR100 = tuple(
