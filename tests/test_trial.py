@@ -4,11 +4,13 @@ import importlib
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy import stats
 
+from ova.metrics.calibration import signed_gaps
 from ova.predictions import Predictions, write
 from ova.training.run_folder import predictions_path
 
@@ -49,12 +51,12 @@ def test_holm_against_its_definition(verdicts: ModuleType) -> None:
         assert (corrected <= level).tolist() == rejected.tolist()
 
 
-def judged(verdicts: ModuleType, values: np.ndarray, rows: np.ndarray):
+def judged(verdicts: ModuleType, values: np.ndarray, rows: np.ndarray, excess: float = 0.0):
     """A formulation whose every cell has these values over seeds, and these over redrawn rows."""
     cells = len(verdicts.HIGHER)
     one = np.repeat(values[:, None], cells, 1)
     redrawn = one[:, None, :] + rows[None, :, None]
-    return verdicts.Judged("", one, redrawn)
+    return verdicts.Judged("", one, redrawn, np.full(cells, excess), 10**9)
 
 
 def test_where_only_seeds_matter_the_difference_is_students(verdicts: ModuleType) -> None:
@@ -73,6 +75,66 @@ def test_rows_make_a_difference_less_sure(verdicts: ModuleType) -> None:
     less = verdicts.difference(judged(verdicts, a, moving), judged(verdicts, b, 0 * moving))
     assert (sure.p < 0.01).all()
     assert (less.p > 0.2).all()
+
+
+def test_seeds_and_rows_together_are_never_surer_than_they_are(verdicts: ModuleType) -> None:
+    """Three seeds move a cell three times as far as the rows do: at most 5 % are false."""
+    draw, false = np.random.default_rng(0), 0
+    for _ in range(500):
+        rows = 0.5 * draw.standard_normal(100)
+        a, b = draw.standard_normal(3), draw.standard_normal(3) + 0.5 * draw.standard_normal()
+        found = verdicts.difference(judged(verdicts, a, rows), judged(verdicts, b, 0 * rows))
+        false += found.p[0] <= 0.05
+    assert false / 500 <= 0.05
+
+
+def test_one_seed_has_no_verdict_and_no_interval(verdicts: ModuleType) -> None:
+    one, still = np.array([0.9]), np.zeros(20)
+    results = {
+        "good": judged(verdicts, one, still),
+        "bad": judged(verdicts, one - 0.5, still),
+    }
+    assert not verdicts.verdicts(results, "good", ["bad"]).any()
+    assert verdicts.clearly_beaten(results) == []
+    assert "| 0.900 |" in verdicts.report(results, ["good"])
+
+
+def test_a_calibration_error_has_room_for_what_noise_adds_to_it(verdicts: ModuleType) -> None:
+    """What the worse one may be too high by is taken off the difference, on either side."""
+    rows = 0.01 * np.random.default_rng(0).standard_normal(100)
+    low, high = np.array([0.02, 0.021, 0.022]), np.array([0.07, 0.071, 0.072])
+    for excess, clear in ((0.0, True), (0.02, True), (0.04, False), (0.06, False)):
+        worse = judged(verdicts, high, rows, excess)
+        better = judged(verdicts, low, 0 * rows, 1.0)
+        for found in (verdicts.difference(better, worse), verdicts.difference(worse, better)):
+            assert (found.p[1] <= 0.05) == clear
+
+
+def test_models_that_are_both_calibrated_are_level(
+    verdicts: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A blunt one has more noise in its ECE than a sharp one; redrawn, that would look like a lead."""
+    monkeypatch.setattr(verdicts, "DRAWS", 30)
+    draw, false = np.random.default_rng(0), 0
+    scores = (draw.random(500), draw.random(30))
+    for _ in range(20):
+        runs: dict[str, list[Any]] = {"sharp": [], "blunt": []}
+        for name, (a, b) in {"sharp": (9, 0.6), "blunt": (3, 1)}.items():
+            c = 0.05 + 0.9 * draw.beta(a, b, 500)
+            for _ in range(3):
+                right = draw.random(500) < c
+                p = np.stack([c, 1 - c], 1)
+                gaps = signed_gaps(
+                    Predictions.from_probs(
+                        p, np.where(right, p.argmax(1), p.argmin(1)), normalised=True
+                    )
+                )
+                runs[name].append(
+                    verdicts.Run((gaps, gaps), [(gaps, gaps)], right, [scores, scores])
+                )
+        one, other = (verdicts.judge(name, mine) for name, mine in runs.items())
+        false += verdicts.difference(one, other).p[1] <= 0.05
+    assert false / 20 <= 0.05
 
 
 def test_nobody_is_ahead_of_an_equal(verdicts: ModuleType) -> None:
