@@ -4,13 +4,12 @@ import importlib
 import sys
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from ova.metrics.calibration import signed_gaps
+from ova.metrics.calibration import expected_error, reliability, signed_gaps
 from ova.predictions import Predictions, write
 from ova.training.run_folder import predictions_path
 
@@ -110,31 +109,30 @@ def test_a_calibration_error_has_room_for_what_noise_adds_to_it(verdicts: Module
             assert (found.p[1] <= 0.05) == clear
 
 
-def test_models_that_are_both_calibrated_are_level(
-    verdicts: ModuleType, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A blunt one has more noise in its ECE than a sharp one; redrawn, that would look like a lead."""
-    monkeypatch.setattr(verdicts, "DRAWS", 30)
-    draw, false = np.random.default_rng(0), 0
-    scores = (draw.random(500), draw.random(30))
-    for _ in range(20):
-        runs: dict[str, list[Any]] = {"sharp": [], "blunt": []}
-        for name, (a, b) in {"sharp": (9, 0.6), "blunt": (3, 1)}.items():
-            c = 0.05 + 0.9 * draw.beta(a, b, 500)
-            for _ in range(3):
-                right = draw.random(500) < c
-                p = np.stack([c, 1 - c], 1)
-                gaps = signed_gaps(
-                    Predictions.from_probs(
-                        p, np.where(right, p.argmax(1), p.argmin(1)), normalised=True
-                    )
-                )
-                runs[name].append(
-                    verdicts.Run((gaps, gaps), [(gaps, gaps)], right, [scores, scores])
-                )
-        one, other = (verdicts.judge(name, mine) for name, mine in runs.items())
-        false += verdicts.difference(one, other).p[1] <= 0.05
-    assert false / 20 <= 0.05
+def test_an_ece_is_the_usual_one_and_is_drawn_again_by_its_rows(verdicts: ModuleType) -> None:
+    draw = np.random.default_rng(0)
+    p = [
+        Predictions.from_probs(
+            draw.dirichlet(np.ones(3), 60), draw.integers(3, size=60), normalised=True
+        )
+        for _ in range(4)
+    ]
+    gaps = [signed_gaps(each) for each in p]
+    scores = (draw.random(60), draw.random(30))
+    run = verdicts.Run(
+        (gaps[0], gaps[1]), [(gaps[2], gaps[3]), (gaps[3], gaps[2])], p[0].correct, [scores, scores]
+    )
+    ece = [expected_error(reliability(each)) for each in p]
+    both = (ece[2] + ece[3]) / 2
+    np.testing.assert_allclose(
+        run.cells(np.arange(60), np.arange(30))[1:5], [ece[0], ece[1], both, both]
+    )
+    few = np.arange(7)
+    assert run.cells(few, few)[1] == pytest.approx(gaps[0].values[few].mean())
+    both = (gaps[2].excess + gaps[3].excess) / 2
+    np.testing.assert_allclose(run.excess[1:5], [gaps[0].excess, gaps[1].excess, both, both])
+    assert not run.excess[[0, 5, 6, 7, 8]].any()
+    assert (verdicts.judge("", [run]).excess == run.excess).all()
 
 
 def test_nobody_is_ahead_of_an_equal(verdicts: ModuleType) -> None:
