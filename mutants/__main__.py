@@ -64,7 +64,10 @@ TESTS = [
 ]
 PYTEST = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--hypothesis-seed=0"]
 PYTEST += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # the libraries below are loaded
-HEAVY = ["torch", "scipy.stats", "sklearn", "pyarrow.parquet", "transformers"]
+# What tests import besides the package, loaded once for all forks.
+HEAVY = ["torch", "torch._dynamo", "scipy.stats", "scipy.optimize", "sklearn.model_selection"]
+HEAVY += ["pyarrow.parquet", "transformers", "lightning_fabric", "hypothesis", "numba", "cv2"]
+HEAVY += ["altair", "typer"]
 LONGEST = 60.0
 CONTROL = 5.0  # seconds of the quickest tests of a file, tried without a change
 
