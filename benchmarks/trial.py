@@ -185,8 +185,10 @@ def run_that_judges(arena: Arena, recipe: Recipe, score: str, place: Place) -> d
     folder = carried_out(recipe, place)
     if folder is None:
         raise BadInput(f"{recipe.id} diverges: see {place.out}")
-    values, redrawn = cells(Run.read(folder, arena.outside, score))
-    return {"values": rounded(values), "redrawn": [rounded(draw) for draw in redrawn]}
+    run = Run.read(folder, arena.outside, score)
+    values, redrawn = cells(run)
+    found = {"values": rounded(values), "redrawn": [rounded(draw) for draw in redrawn]}
+    return {**found, "excess": rounded(run.excess), "rows": min(run.sizes)}
 
 
 def rounded(values: Array) -> list[float]:
@@ -201,10 +203,12 @@ def judged(arena: Arena, formulation: str, choice: Choice, site: Site) -> Judged
         recipe = arena.recipe(formulation, choice.setting, seed, shift=True)
         make = partial(run_that_judges, arena, recipe, choice.score, site.place)
         lines.append(site.ledger(arena.data).known(recipe, make, score=choice.score))
-    values, redrawn = (np.array([line[key] for line in lines]) for key in ("values", "redrawn"))
-    if values.shape[1] != len(HIGHER):
-        raise BadInput(f"the ledger of {arena.data} has other cells: {', '.join(HIGHER)}")
-    return Judged(f"{choice.setting}, {choice.score}", values, redrawn)
+    keys = ("values", "redrawn", "excess")
+    values, redrawn, excess = (np.array([line[key] for line in lines]) for key in keys)
+    if values.shape[1] != len(HIGHER) or len({line["rows"] for line in lines}) != 1:
+        raise BadInput(f"the lines of {arena.data} are of other cells or rows")
+    chosen = f"{choice.setting}, {choice.score}"
+    return Judged(chosen, values, redrawn, excess.mean(0), lines[0]["rows"])
 
 
 def spared(name: str, out: Path) -> set[str]:

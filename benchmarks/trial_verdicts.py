@@ -7,13 +7,15 @@ from pathlib import Path
 
 import numpy as np
 from scipy import stats
+from scipy.special import stdtrit
 
 from ova.files import read_object
-from ova.metrics.calibration import expected_error, reliability
+from ova.metrics.calibration import signed_gaps
+from ova.metrics.metric import ByRow
 from ova.metrics.ranking import auroc, rank
 from ova.metrics.selective import aurc, mixture
 from ova.posthoc.calibration import from_json
-from ova.predictions import Predictions, read
+from ova.predictions import read
 from ova.predictions.columns import Array
 from ova.predictions.sets import TEST, SetName
 from ova.scores import scores_of
@@ -46,8 +48,8 @@ DRAWS, LEVEL = 200, 0.05
 class Run:
     """What a run that judges said, reduced to what the cells are read off."""
 
-    test: tuple[Predictions, Predictions]  # as it is, calibrated
-    shifted: Sequence[tuple[Predictions, Predictions]]
+    test: tuple[ByRow, ByRow]  # the ECE by its rows: as it is, calibrated
+    shifted: Sequence[tuple[ByRow, ByRow]]
     right: Array
     scores: Sequence[tuple[Array, Array]]  # inside and outside: by max p, by its score
 
@@ -57,9 +59,9 @@ class Run:
         said = read_object(folder / CALIBRATION)
         apply = from_json(said).apply if "why_not" not in said else (lambda p: p)
 
-        def both(name: SetName) -> tuple[Predictions, Predictions]:
+        def both(name: SetName) -> tuple[ByRow, ByRow]:
             p = read(predictions_path(folder, name))
-            return slim(p), slim(apply(p))
+            return signed_gaps(p), signed_gaps(apply(p))
 
         top = folder / PREDICTIONS
         names = (path.relative_to(top).with_suffix("") for path in top.glob("shift/*/*.parquet"))
@@ -77,7 +79,7 @@ class Run:
 
     def cells(self, rows: Array, strange: Array) -> Array:
         """The cells on chosen rows of the test and of the outside set."""
-        eces = [[ece(p, rows) for p in pair] for pair in (self.test, *self.shifted)]
+        eces = [[p.values[rows].mean() for p in pair] for pair in (self.test, *self.shifted)]
         shift = np.mean(eces[1:], 0)
         right = self.right[rows]
         found = [right.mean(), *eces[0], *shift]
@@ -88,22 +90,17 @@ class Run:
         return np.array(found)
 
     @property
+    def excess(self) -> Array:
+        """By how much each cell may be too high on average: noise never makes an ECE smaller."""
+        found = np.zeros(len(HIGHER))
+        eces = [[p.excess for p in pair] for pair in (self.test, *self.shifted)]
+        found[1:3], found[3:5] = eces[0], np.mean(eces[1:], 0)
+        return found
+
+    @property
     def sizes(self) -> tuple[int, int]:
         """Rows of the test and of the outside set."""
         return len(self.right), len(self.scores[0][1])
-
-
-def slim(p: Predictions) -> Predictions:
-    """What an ECE is read off."""
-    return Predictions(
-        id=p.id, target=p.target, prediction=p.prediction, confidence=p.confidence,
-        classes=p.classes, normalised=p.normalised,
-    )  # fmt: skip
-
-
-def ece(p: Predictions, rows: Array) -> float:
-    """The expected calibration error of chosen rows."""
-    return expected_error(reliability(p.take(rows)))
 
 
 @dataclass(frozen=True)
@@ -113,6 +110,8 @@ class Judged:
     chosen: str
     values: Array
     redrawn: Array
+    excess: Array  # by which a cell may be too high on average
+    rows: int  # of the smaller set
 
 
 def cells(run: Run) -> tuple[Array, Array]:
@@ -131,16 +130,36 @@ class Difference:
 
 
 def difference(one: Judged, other: Judged) -> Difference:
-    """Paired over seeds and rows; the variances over both add up, with Satterthwaite's freedom."""
+    """Paired over seeds and rows, with room for what the worse one's cell may be too high by.
+
+    One seed says nothing of others. As if two more examples had been off by one: few errors say
+    little about their rate.
+    """
     apart = SIGNS * (one.values - other.values)
-    n = len(apart)
-    by_seeds = apart.var(0, ddof=1) / n
-    by_rows = (one.redrawn - other.redrawn).mean(0).var(0, ddof=1)
-    total = by_seeds + by_rows
-    freedom = np.where(by_seeds > 0, total**2 * (n - 1) / np.maximum(by_seeds, 1e-300) ** 2, 1e9)
-    better = apart.mean(0)
-    ratio = np.divide(np.abs(better), np.sqrt(total), out=np.zeros_like(better), where=total > 0)
-    return Difference(better, 2 * stats.t.sf(ratio, np.minimum(freedom, 1e9)))
+    better, n = apart.mean(0), len(apart)
+    if n < 2:
+        return Difference(better, np.ones(len(HIGHER)))
+    moved = (one.redrawn - other.redrawn).mean(0)
+    errors = (
+        np.sqrt(apart.var(0, ddof=1) / n),
+        np.sqrt(moved.var(0, ddof=1) + 2 / one.rows**2),
+    )
+    room = np.where(better > 0, other.excess, one.excess)
+    return Difference(better, chance(np.abs(better) - room, errors, (n - 1, len(moved) - 1)))
+
+
+def chance(size: Array, errors: tuple[Array, Array], freedom: tuple[int, int]) -> Array:
+    """The p at which the half widths of both spreads, added in squares, reach the size.
+
+    Each has its own quantile, as in a report: with few seeds their spread alone decides how sure
+    one can be, and degrees of freedom between the two would be guessed from it.
+    """
+    low, high = np.zeros(len(size)), np.ones(len(size))
+    for _ in range(60):
+        p = (low + high) / 2
+        half = np.hypot(*(stdtrit(f, 1 - p / 2) * e for f, e in zip(freedom, errors, strict=True)))
+        low, high = np.where(half > size, p, low), np.where(half > size, high, p)
+    return high
 
 
 def holm(p: Array) -> Array:
@@ -206,7 +225,9 @@ def bests(results: Mapping[str, Judged]) -> list[str]:
 
 
 def interval(values: Array) -> str:
-    """Mean and half width of the 95 % t-interval over seeds."""
+    """Mean and half width of the 95 % t-interval over seeds, which one seed does not have."""
     n = len(values)
+    if n < 2:
+        return f"{values.mean():.3f}"
     half = stats.t.ppf(0.975, n - 1) * values.std(ddof=1) / sqrt(n)
     return f"{values.mean():.3f} ± {half:.3f}"

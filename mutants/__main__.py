@@ -33,12 +33,20 @@ PACKAGE = ROOT / "src" / "ova"
 TARGETS = [
     "nn/ball.py",
     "nn/distances.py",
+    "nn/formulation.py",
+    "nn/formulations.py",
     "nn/heads.py",
+    "nn/horizon.py",
+    "nn/is*.py",
     "nn/links.py",
+    "nn/logitnorm.py",
     "nn/losses.py",
     "nn/modules.py",
+    "nn/roof.py",
+    "nn/squares.py",
     "nn/starting.py",
     "nn/summed_cross_entropy.py",
+    "nn/t2fnorm.py",
     "posthoc/**/*.py",
     "modelfolder/promise.py",
     "userdata/split.py",
@@ -56,8 +64,12 @@ TESTS = [
 ]
 PYTEST = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--hypothesis-seed=0"]
 PYTEST += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # the libraries below are loaded
-HEAVY = ["torch", "scipy.stats", "sklearn", "pyarrow.parquet", "transformers"]
+# What tests import besides the package, loaded once for all forks.
+HEAVY = ["torch", "torch._dynamo", "scipy.stats", "scipy.optimize", "sklearn.model_selection"]
+HEAVY += ["pyarrow.parquet", "transformers", "lightning_fabric", "hypothesis", "numba", "cv2"]
+HEAVY += ["altair", "typer"]
 LONGEST = 60.0
+CONTROL = 5.0  # seconds of the quickest tests of a file, tried without a change
 
 
 @dataclass(frozen=True)
@@ -82,6 +94,7 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=400, help="wrong lines to try; 0 for all")
     parser.add_argument("--jobs", type=int, default=2, help="tried at the same time")
     parser.add_argument("--only", default="", help="files whose name contains this")
+    parser.add_argument("--tests", nargs="*", default=TESTS, help="folders of tests to try")
     options = parser.parse_args()
     os.chdir(ROOT)
     os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -90,18 +103,21 @@ def main() -> int:
         importlib.import_module(name)
     files = sorted(file for target in TARGETS for file in PACKAGE.glob(target))
     files = [file for file in files if options.only in str(file.relative_to(PACKAGE))]
-    reach = _reach(files)
+    reach = _reach(files, options.tests)
     if reach.failed:
         print("these tests fail without any change:", *reach.failed, sep="\n  ")
         return 2
     cases = _cases(files, reach, options.count)
     equivalent = _equivalents()
     print(f"{len(cases)} wrong lines in {len(files)} files, {len(reach.seconds)} tests", flush=True)
+    if failed := _failed(_controls(files, reach), options.jobs):
+        print("without any change tests fail for", *failed, sep="\n  ")
+        return 2
     outcomes = _try_all(cases, options.jobs)
     return _print(cases, outcomes, equivalent)
 
 
-def _reach(files: list[Path]) -> Reach:
+def _reach(files: list[Path], folders: Sequence[str]) -> Reach:
     """Run every test once, unchanged, in a fork: this process must not have loaded the package."""
     read, write = os.pipe()
     pid = os.fork()
@@ -109,7 +125,7 @@ def _reach(files: list[Path]) -> Reach:
         os.close(read)
         _hush()
         reach = Reach(files)
-        tests = [str(ROOT / "tests" / part) for part in TESTS if (ROOT / "tests" / part).exists()]
+        tests = [str(ROOT / "tests" / part) for part in folders if (ROOT / "tests" / part).exists()]
         pytest.main([*PYTEST, "-m", "not slow and not browser", *tests], plugins=[reach])
         lines = {file: dict(ran) for file, ran in reach.tests.items()}
         with os.fdopen(write, "wb") as pipe:
@@ -128,26 +144,43 @@ def _reach(files: list[Path]) -> Reach:
 
 def _cases(files: Sequence[Path], reach: Reach, count: int) -> list[Case]:
     """The first `count` mutants by the hash of their text, in the order of the files."""
-    found = []
-    for file in files:
-        for mutant in mutants(file.read_text()):
-            tests: list[str] = []
-            seconds = 0.0
-            for test in reach.of(file, mutant.lines):
-                if tests and seconds + reach.seconds[test] > LONGEST:
-                    break
-                tests.append(test)
-                seconds += reach.seconds[test]
-            found.append(Case(file, mutant, tests, seconds))
+    found = [
+        _case(file, mutant, reach, LONGEST)
+        for file in files
+        for mutant in mutants(file.read_text())
+    ]
     chosen = sorted(found, key=_hash)[: count or None]
     return sorted(chosen, key=lambda case: (case.file, case.mutant.line))
+
+
+def _case(file: Path, mutant: Mutant, reach: Reach, longest: float) -> Case:
+    """A mutant with the quickest of its tests, one at least."""
+    tests: list[str] = []
+    seconds = 0.0
+    for test in reach.of(file, mutant.lines):
+        if tests and seconds + reach.seconds[test] > longest:
+            break
+        tests.append(test)
+        seconds += reach.seconds[test]
+    return Case(file, mutant, tests, seconds)
+
+
+def _controls(files: Sequence[Path], reach: Reach) -> list[Case]:
+    """Every file as it is, tried as if it were wrong: what fails then would kill anything."""
+    same = [(file, Mutant(1, "", "", file.read_text(), range(0))) for file in files]
+    return [_case(file, mutant, reach, CONTROL) for file, mutant in same]
+
+
+def _failed(controls: Sequence[Case], jobs: int) -> list[str]:
+    outcomes = _try_all(controls, jobs, quiet=True)
+    return [c.name for c, said in zip(controls, outcomes, strict=True) if said != "survived"]
 
 
 def _hash(case: Case) -> str:
     return hashlib.sha256(f"{case.name} {case.mutant}".encode()).hexdigest()
 
 
-def _try_all(cases: Sequence[Case], jobs: int) -> list[str]:
+def _try_all(cases: Sequence[Case], jobs: int, quiet: bool = False) -> list[str]:
     """Every case's outcome: killed, killed by time, or survived; `jobs` forks at a time."""
     outcomes = [""] * len(cases)
     running: dict[int, tuple[int, float]] = {}
@@ -169,7 +202,7 @@ def _try_all(cases: Sequence[Case], jobs: int) -> list[str]:
             index, _ = running.pop(pid)
             outcomes[index] = "killed" if status else "survived"
             done = len(cases) - len(waiting) - len(running)
-            if outcomes[index] == "survived" or done % 50 == 0:
+            if not quiet and (outcomes[index] == "survived" or done % 50 == 0):
                 print(f"{done:4d}  {outcomes[index]:8}  {cases[index]}", flush=True)
         for late in [pid for pid, (_, end) in running.items() if time.monotonic() > end]:
             os.killpg(late, signal.SIGKILL)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from ova.metrics.calibration import expected_error, reliability, signed_gaps
 from ova.predictions import Predictions, write
 from ova.training.run_folder import predictions_path
 
@@ -49,12 +50,12 @@ def test_holm_against_its_definition(verdicts: ModuleType) -> None:
         assert (corrected <= level).tolist() == rejected.tolist()
 
 
-def judged(verdicts: ModuleType, values: np.ndarray, rows: np.ndarray):
+def judged(verdicts: ModuleType, values: np.ndarray, rows: np.ndarray, excess: float = 0.0):
     """A formulation whose every cell has these values over seeds, and these over redrawn rows."""
     cells = len(verdicts.HIGHER)
     one = np.repeat(values[:, None], cells, 1)
     redrawn = one[:, None, :] + rows[None, :, None]
-    return verdicts.Judged("", one, redrawn)
+    return verdicts.Judged("", one, redrawn, np.full(cells, excess), 10**9)
 
 
 def test_where_only_seeds_matter_the_difference_is_students(verdicts: ModuleType) -> None:
@@ -73,6 +74,67 @@ def test_rows_make_a_difference_less_sure(verdicts: ModuleType) -> None:
     less = verdicts.difference(judged(verdicts, a, moving), judged(verdicts, b, 0 * moving))
     assert (sure.p < 0.01).all()
     assert (less.p > 0.2).all()
+
+
+def test_seeds_and_rows_together_are_never_surer_than_they_are(verdicts: ModuleType) -> None:
+    """Three seeds move a cell three times as far as the rows do: at most 5 % are false."""
+    draw, false = np.random.default_rng(0), 0
+    for _ in range(500):
+        rows = 0.5 * draw.standard_normal(100)
+        a, b = draw.standard_normal(3), draw.standard_normal(3) + 0.5 * draw.standard_normal()
+        found = verdicts.difference(judged(verdicts, a, rows), judged(verdicts, b, 0 * rows))
+        false += found.p[0] <= 0.05
+    assert false / 500 <= 0.05
+
+
+def test_one_seed_has_no_verdict_and_no_interval(verdicts: ModuleType) -> None:
+    one, still = np.array([0.9]), np.zeros(20)
+    results = {
+        "good": judged(verdicts, one, still),
+        "bad": judged(verdicts, one - 0.5, still),
+    }
+    assert not verdicts.verdicts(results, "good", ["bad"]).any()
+    assert verdicts.clearly_beaten(results) == []
+    assert "| 0.900 |" in verdicts.report(results, ["good"])
+
+
+def test_a_calibration_error_has_room_for_what_noise_adds_to_it(verdicts: ModuleType) -> None:
+    """What the worse one may be too high by is taken off the difference, on either side."""
+    rows = 0.01 * np.random.default_rng(0).standard_normal(100)
+    low, high = np.array([0.02, 0.021, 0.022]), np.array([0.07, 0.071, 0.072])
+    for excess, clear in ((0.0, True), (0.02, True), (0.04, False), (0.06, False)):
+        worse = judged(verdicts, high, rows, excess)
+        better = judged(verdicts, low, 0 * rows, 1.0)
+        for found in (verdicts.difference(better, worse), verdicts.difference(worse, better)):
+            assert (found.p[1] <= 0.05) == clear
+
+
+def test_an_ece_is_the_usual_one_and_is_drawn_again_by_its_rows(verdicts: ModuleType) -> None:
+    draw = np.random.default_rng(0)
+    p = [
+        Predictions.from_probs(
+            draw.dirichlet(np.ones(3), 60), draw.integers(3, size=60), normalised=True
+        )
+        for _ in range(4)
+    ]
+    gaps = [signed_gaps(each) for each in p]
+    scores = (draw.random(60), draw.random(30))
+    run = verdicts.Run(
+        (gaps[0], gaps[1]), [(gaps[2], gaps[3]), (gaps[3], gaps[2])], p[0].correct, [scores, scores]
+    )
+    ece = [expected_error(reliability(each)) for each in p]
+    both = (ece[2] + ece[3]) / 2
+    np.testing.assert_allclose(
+        run.cells(np.arange(60), np.arange(30))[1:5], [ece[0], ece[1], both, both]
+    )
+    few = np.arange(7)
+    assert run.cells(few, few)[1] == pytest.approx(gaps[0].values[few].mean())
+    both = (gaps[2].excess + gaps[3].excess) / 2
+    np.testing.assert_allclose(run.excess[1:5], [gaps[0].excess, gaps[1].excess, both, both])
+    assert not run.excess[[0, 5, 6, 7, 8]].any()
+    values, redrawn = verdicts.cells(run)
+    assert redrawn.shape == (verdicts.DRAWS, len(values))
+    assert redrawn.std(0).min() > 0
 
 
 def test_nobody_is_ahead_of_an_equal(verdicts: ModuleType) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor
-from torch.func import functional_call, grad, vmap
+from torch.func import functional_call, grad, hessian, jvp, vmap
 
 from ova.nn import distances, squares, summed_cross_entropy
 from ova.nn.formulations import FORMULATIONS
@@ -60,6 +60,23 @@ def test_losses_of_an_ensemble(name: str) -> None:
     loss = Loss(name)
     many = vmap(loss, in_dims=(0, None))(z, y)
     torch.testing.assert_close(many, torch.stack([loss(one, y) for one in z]))
+
+
+@EVERY
+def test_a_loss_moves_along_a_direction_as_its_gradient_says(name: str) -> None:
+    """Forward mode, alone and over reverse mode, by which `hessian` works."""
+    torch.manual_seed(0)
+    z, way = -torch.rand(N, K, dtype=torch.double), torch.randn(N, K, dtype=torch.double)
+    y, loss = torch.arange(N) % (K + 1) - 1, Loss(name)
+    slope = grad(loss)(z, y)
+    _, moved = jvp(lambda z: loss(z, y), (z,), (way,))
+    torch.testing.assert_close(moved, (slope * way).sum())
+    curved = hessian(loss)(z, y)
+    step = 1e-5 * way
+    expected = (grad(loss)(z + step, y) - grad(loss)(z - step, y)) / 2e-5
+    torch.testing.assert_close(
+        torch.einsum("ijkl,kl->ij", curved, way), expected, rtol=1e-5, atol=1e-8
+    )
 
 
 @pytest.mark.parametrize("d", [1e-3, 0.7, 5.0, 200.0])

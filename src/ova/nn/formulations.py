@@ -52,7 +52,7 @@ FORMULATIONS: dict[str, Formulation] = {
     "softmax": softmax("affine logits, softmax", Affine),
     "dm": softmax("distances, softmax", Distance),
     "ova": one_vs_all("affine logits, sigmoid", Rare),
-    "ova-dm": one_vs_all("distances, 2 sigmoid(-d)", StartedDistance, TWICE_SIGMOID),
+    "ova-dm": one_vs_all("distances, 2 sigmoid(-s d)", StartedDistance, TWICE_SIGMOID),
     # Ours.
     "ova-ball": import_module("ova.nn.ball").FORMULATION,
     "ova-roof": import_module("ova.nn.roof").FORMULATION,

@@ -68,7 +68,7 @@ class _LogTanhTransformed(torch.autograd.Function):
     """The same as `torch.func` wants it, which takes twice as long to call."""
 
     generate_vmap_rule = True
-    backward = _LogTanh.backward
+    backward = jvp = _LogTanh.backward
 
     @staticmethod
     def forward(d: Tensor) -> Tensor:
@@ -77,6 +77,7 @@ class _LogTanhTransformed(torch.autograd.Function):
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor], output: Tensor) -> None:  # noqa: ARG004
         ctx.save_for_backward(*inputs)
+        ctx.save_for_forward(*inputs)
 
 
 def _log_not_twice_sigmoid(z: Tensor) -> Tensor:
