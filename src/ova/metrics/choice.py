@@ -21,6 +21,7 @@ PLAIN = "max_p"
 JOINTS = ("energy_nearest", "sirc")  # each a confidence and an inside-score; the first there is
 DRAWS = Draws(count=200)  # enough for the spread of a difference
 SURE = 0.95
+FEWEST = 30  # outside rows; of fewer nothing could be seen beyond noise
 
 Weights = Callable[[], Iterator[Array]]  # blocks of draws: how often each row was drawn
 
@@ -42,7 +43,7 @@ def choose(
 ) -> Choice:
     """The score that refuses best, by its values on held-out rows; `max_p` where nothing beats it.
 
-    `correct` says which answers to the inside rows are right. With outside rows it is the smallest
+    `correct` says which answers to the inside rows are right. With outside rows, 30 at least, it is the smallest
     area, if that is smaller than that of `max_p` beyond noise, however many scores were tried; of
     equal ones the simpler. Without, a joint is chosen where it is not worse beyond noise.
 
@@ -56,7 +57,7 @@ def choose(
         raise BadInput(f"the values of {PLAIN} are missing: every other score is compared with it")
     if not len(right):
         raise BadInput("there are no held-out rows of the classes to choose a score by")
-    strange = {n: v for n, v in (outside or {}).items() if len(v)}
+    strange = {n: v for n, v in (outside or {}).items() if len(v) >= FEWEST}
     names = [n for n in (*SCORES, *sorted(inside.keys() - SCORES)) if n in inside]
     if strange:
         names = [n for n in names if n in strange]
