@@ -13,6 +13,7 @@ from ova.modelfolder.evidence import (
     Evidence,
     Forward,
     bank_of,
+    finite,
     order_of,
     outputs,
     values,
@@ -92,6 +93,6 @@ def judged(
     def by(name: str, p: Predictions) -> Predictions:
         set_: Examples = task.validation if name == VALIDATION else task.evaluations[name]()
         found: Iterable[Outputs] = outputs(forward, form, set_)
-        return replace(p, confidence=values(scores, found, set_)[evidence.name])
+        return replace(p, confidence=finite(values(scores, found, set_)[evidence.name]))
 
     return {name: by(name, p) for name, p in rows.items()}

@@ -17,6 +17,7 @@ from ova.scores.knn import Neighbours
 from ova.training.classifier import Classifier
 
 BATCH = 128
+LARGEST = 3e38  # a number of float32 that no score reaches
 MOST = 50_000  # training rows that are kept for scores that look for the nearest
 
 Forward = Callable[[Tensor], tuple[Tensor, Tensor]]  # features and logits of encoded inputs
@@ -36,12 +37,17 @@ class Evidence:
         if self.scores is None:
             assert rows.said is not None
             return np.asarray(rows.said.confidence)
-        return np.concatenate([self.scores.of_block(b)[self.name] for b in rows.blocks()])
+        return finite(self.scores(rows)[self.name])
 
     @property
     def bank(self) -> Neighbours | None:
         """The training rows that the score looks at."""
         return None if self.scores is None else bank_of(self.scores)
+
+
+def finite(values: Array) -> Array:
+    """Infinities as numbers that rank alike: a threshold is a number between others."""
+    return np.clip(values.astype(np.float64), -LARGEST, LARGEST)
 
 
 def bank_of(scores: FittedScores) -> Neighbours | None:

@@ -16,13 +16,13 @@ from ova.errors import BadInput, require
 from ova.files import write_beside
 from ova.modelfolder.answer import said_by
 from ova.modelfolder.confidence import confidence_of
+from ova.modelfolder.evidence import LARGEST
 from ova.modelfolder.folder import Model
 from ova.modelfolder.graph import Scored
 from ova.predictions import NONE
 
 TOLERANCE = 1e-5
 SCORES = 1e-4  # of a score, relative to its size: distances are sums of many features
-LARGEST = 3e38  # a number of float32 that no score reaches
 CHECKED = (1, 2, 7)  # batch sizes that are compared
 
 

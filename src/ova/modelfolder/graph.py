@@ -17,6 +17,7 @@ from ova.scores.gen import GeneralisedEntropy
 from ova.scores.knn import Neighbours
 from ova.scores.mahalanobis import Mahalanobis
 from ova.scores.neighbours import SPARE
+from ova.scores.outputs import LEAST
 from ova.scores.sirc import Sirc
 from ova.scores.table import SCORES
 
@@ -142,7 +143,9 @@ def sirc(own: Any, rows: Seen) -> Tensor:
     else:
         doubt = (-torch.expm1(log_p.amax(-1))).log()
     s = rows.values["nearest"]
-    return -(doubt.clamp(min=-1e4) + F.softplus(-(s - own.a) / own.std, threshold=700.0))
+    x = -(s - own.a) / own.std
+    softplus = x.clamp(min=0) + (-x.abs()).exp().log1p()  # ONNX Runtime has none in float64
+    return -(doubt.clamp(min=LEAST) + softplus)
 
 
 COLUMNS: Mapping[str, Callable[[Any, Seen], Tensor]] = {
