@@ -33,7 +33,7 @@ class Case:
 
 def fit(gathered: Gathered, out: Path, wanted: Promise) -> None:
     machine = Machine(accelerator="cpu")
-    for _ in train(launch(machine), gathered, out, machine, wanted):
+    for _ in train(launch(machine), gathered, out, machine, wanted, "max_p"):
         pass
 
 

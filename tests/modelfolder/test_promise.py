@@ -178,7 +178,7 @@ def test_a_network_that_knows_its_rows_by_heart_promises_nothing_about_others(
     data = made_data.write_csv(tmp_path / "x.csv", [*names, "label"], rows)
     how = ("epochs=40", "batch_size=64", "keep=last", "dropout=0", "weight_decay=0", "lr=0.003")
     gathered, machine = gather(Request(data=data, settings=how)), Machine(accelerator="cpu")
-    for _ in train(launch(machine), gathered, tmp_path / "model", machine, Promise()):
+    for _ in train(launch(machine), gathered, tmp_path / "model", machine, Promise(), "max_p"):
         pass
     model = load(tmp_path / "model")
     x = gathered.task.prepare(gathered.task.train.x)  # type: ignore[attr-defined]
@@ -201,7 +201,7 @@ def test_rare_classes_and_copies_reach_the_promise_and_its_sentence(tmp_path: Pa
     data = made_data.write_csv(tmp_path / "x.csv", ["x", "y", "label"], rows)
     gathered = gather(Request(data=data, settings=("epochs=3", "batch_size=64")))
     out, machine = tmp_path / "model", Machine(accelerator="cpu")
-    for _ in train(launch(machine), gathered, out, machine, Promise(coverage=0.9)):
+    for _ in train(launch(machine), gathered, out, machine, Promise(coverage=0.9), "max_p"):
         pass
     held = gathered.task.evaluations["calibration"]()
     inputs = {row.tobytes() for row in held.x.numpy()}  # type: ignore[attr-defined]

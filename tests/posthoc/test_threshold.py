@@ -304,3 +304,24 @@ def test_the_certainty_may_have_its_old_name_in_calls_and_files() -> None:
     assert Threshold.from_json(row) == new
     row["promise"]["confidence"] = row["promise"].pop("certainty")
     assert Threshold.from_json(row) == new
+
+
+def test_a_promise_can_be_fitted_by_any_score_that_predictions_have() -> None:
+    """Oracle: the pair (values, correct) itself; also of the examples of no class."""
+    draw = np.random.default_rng(0)
+    z = draw.normal(size=(400, 3)) * 3
+    log_p = -np.log1p(np.exp(-z))
+    own = draw.normal(size=400)
+    p = replace(
+        Predictions.from_logits(z, log_p, z.argmax(1), normalised=False), scores={"own": own}
+    )
+    far = p.take(slice(0, 150))
+    for name, values in {"own": own, "energy": p.energy, "max_p": p.confidence}.items():
+        assert values is not None
+        for promise in ({"accuracy": 0.9}, {"coverage": 0.8}, {"leak": 0.1}):
+            given = {"outside": far} if "leak" in promise else {}
+            found = fit_threshold(p, **promise, **given, score=name)
+            outer = {"outside": np.asarray(values, float)[:150]} if given else {}
+            assert found == fit_threshold((values, p.correct), **promise, **outer)
+    with pytest.raises(BadInput, match="no score of these predictions called 'knn'"):
+        fit_threshold(p, 0.9, score="knn")

@@ -25,6 +25,7 @@ from narrowing import there
 from ova.errors import BadInput
 from ova.nn.formulations import DEFAULT, FORMULATIONS, PAPER
 from ova.posthoc.threshold import Threshold
+from ova.scores import SCORES
 from ova.training.estimator import OneVsAllClassifier
 
 QUICK: dict[str, Any] = {"hidden": (16,), "epochs": 60, "random_state": 0}
@@ -416,3 +417,37 @@ def test_bad_input_is_named(given: dict[str, Any], X: Any, y: Any, says: str) ->
         OneVsAllClassifier(**(QUICK | given)).fit(X, y)
     assert says in str(error.value)
     assert isinstance(error.value, BadInput) or says in ("NaN", "continuous")
+
+
+APPLY = [n for n in SCORES if n not in ("nnguide", "react", "scale", "vim", "fdbd")]  # any head
+
+
+@pytest.mark.parametrize("score", APPLY)
+def test_every_score_that_applies_decides_keeps_its_promise_and_is_pickled(score: str) -> None:
+    """Oracle: the score's own values on the rows to answer, and the threshold that was fitted by it."""
+    X, y = make_blobs(600, centers=3, random_state=0)
+    given = {**QUICK, "epochs": 20, "accuracy": 0.8}
+    model = OneVsAllClassifier(decide_by=score, **given).fit(X, y)
+    assert isinstance(model.threshold_, Threshold)
+    assert model.threshold_.promised
+    strange = np.concatenate([X, 40 * X])
+    found = model.predict(strange)
+    p = model._predictions(strange)
+    values = p.confidence
+    if score != "max_p":
+        assert model.evidence_ is not None
+        values = model.evidence_(model._said(strange))[score]
+    best = model.classes_[p.prediction]
+    assert (found == np.where(values > model.threshold_.value, best, -1)).all()
+    assert (pickle.loads(pickle.dumps(model)).predict(strange) == found).all()
+    plain = OneVsAllClassifier(**given).fit(X, y)
+    assert (plain.confidence_of(X) == model.confidence_of(X)).all()
+
+
+def test_a_number_is_compared_with_the_score_that_decides() -> None:
+    X, y = make_blobs(300, centers=3, random_state=0)
+    given = {**QUICK, "epochs": 5, "decide_by": "nearest"}  # distances of 0 to 2, negated
+    assert (OneVsAllClassifier(threshold=-2.1, **given).fit(X, y).predict(X) != -1).all()
+    assert (OneVsAllClassifier(threshold=0, **given).fit(X, y).predict(X) == -1).all()
+    with pytest.raises(BadInput, match="did you mean 'nearest'"):
+        OneVsAllClassifier(**{**given, "decide_by": "nearst"}).fit(X, y)

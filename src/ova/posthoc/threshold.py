@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ova.errors import BadInput
+from ova.errors import BadInput, pick
 from ova.posthoc.certificates import (
     Floats,
     Truths,
@@ -24,6 +24,9 @@ from ova.posthoc.certificates import (
 )
 from ova.posthoc.independent import Groups, Rows, one_of_each
 from ova.predictions.columns import NONE
+from ova.scores.table import scores_of
+
+PLAIN = "max_p"  # the confidence itself
 
 
 class Scored(Protocol):
@@ -125,6 +128,7 @@ def fit_threshold(  # noqa: PLR0913  three promises, their certainty, and what t
     leak: float | None = None,
     outside: Any = None,
     groups: Groups | None = None,
+    score: str = "max_p",
     confidence: float | None = None,
 ) -> Threshold:
     """The threshold that answers most while its promise holds for new inputs of the same kind.
@@ -135,7 +139,8 @@ def fit_threshold(  # noqa: PLR0913  three promises, their certainty, and what t
     `predictions` is a Predictions or a pair (confidence, correct); `outside`, the confidences of
     examples of no class, or their Predictions. Rows that are not independent (copies, photos of one
     thing) share a value in `groups`: one row of each group counts, drawn by lot, and new inputs are
-    then new groups. A promise that the examples cannot support gives a threshold that answers
+    then new groups. `score` names another number of the Predictions by which to answer: one that
+    they carry, or that is read off their columns; every ranking can keep a promise. A promise that the examples cannot support gives a threshold that answers
     nothing and says how many would be needed: the safe side, and no reason to lose a trained model.
     Docs/threshold.md has theorem and proof.
 
@@ -149,12 +154,12 @@ def fit_threshold(  # noqa: PLR0913  three promises, their certainty, and what t
     certainty = renamed(certainty, confidence)
     promise = Promise(accuracy, coverage, leak, certainty)
     check_promise(promise, outside)
-    c, right = scored(predictions)
+    c, right = scored(predictions, score)
     none = np.asarray(getattr(predictions, "target", np.zeros(len(c)))) == NONE
     if groups is not None:
         rows = one_row_each(groups, len(c))
         c, right, none = c[rows], right[rows], none[rows]
-    o = np.sort(outside_scores(outside))[::-1]
+    o = np.sort(outside_scores(outside, score))[::-1]
     asked = sum(part is not None for part in (accuracy, coverage, leak))
     delta = (1 - certainty) / asked  # so that all parts hold together
     value, why_not = choose(promise, delta, (c, right), o)
@@ -211,10 +216,12 @@ def choose(
     return float(fitting.min()), ""
 
 
-def scored(predictions: Scored | tuple[ArrayLike, ArrayLike]) -> tuple[Floats, Truths]:
-    """Checked confidences and whether each answer was right."""
+def scored(
+    predictions: Scored | tuple[ArrayLike, ArrayLike], score: str = PLAIN
+) -> tuple[Floats, Truths]:
+    """Checked confidences, or values of another score, and whether each answer was right."""
     pair = predictions if isinstance(predictions, tuple) else None
-    c, right = pair if pair else (predictions.confidence, predictions.correct)  # type: ignore[union-attr]
+    c, right = pair if pair else (by(predictions, score), predictions.correct)  # type: ignore[union-attr]
     c, right = checked(c, "confidence"), np.asarray(right)
     if right.shape != c.shape:
         raise BadInput(f"{c.size} confidences but {right.size} answers; there must be one each")
@@ -233,11 +240,19 @@ def one_row_each(groups: Groups, count: int) -> Rows:
     return one_of_each(groups)
 
 
-def outside_scores(outside: Any) -> Floats:
-    """Checked confidences of the examples of no class."""
+def by(predictions: Any, score: str) -> Any:
+    """The values of a score that predictions have; their confidence for max p."""
+    if score == PLAIN:
+        return predictions.confidence
+    return pick(scores_of(predictions), score, "score of these predictions")
+
+
+def outside_scores(outside: Any, score: str = PLAIN) -> Floats:
+    """Checked confidences of the examples of no class, or values of another score."""
     if outside is None:
         return np.empty(0)
-    return checked(getattr(outside, "confidence", outside), "outside confidence")
+    values = by(outside, score) if hasattr(outside, "confidence") else outside
+    return checked(values, "outside confidence")
 
 
 def checked(values: ArrayLike, what: str) -> Floats:

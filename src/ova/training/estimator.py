@@ -22,9 +22,12 @@ from ova.posthoc.independent import Rows, numbered, one_of_each
 from ova.posthoc.threshold import Threshold, fit_threshold, renamed
 from ova.predictions import Predictions
 from ova.predictions.columns import NONE, NONE_LABEL
+from ova.scores import SCORES, FittedScores, Outputs
+from ova.scores import fit as fit_scores
 from ova.training.drawing import Drawing
 
 Floats = NDArray[np.float64]
+LARGEST = 3e38  # in the place of an infinite score
 
 
 @dataclass(eq=False, repr=False)  # which writes the constructor; the rest is scikit-learn's
@@ -45,13 +48,17 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
     probabilities of `predict_proba` or which class is likeliest. It keeps the order of inputs, so
     a promise refuses the same ones with and without it.
 
+    `decide_by` names the score that a threshold is compared with (`ova list scores`): max p by default,
+    any other is fitted on the training rows, and a promise is then fitted by it. The confidence
+    stays what it is; a calibration does not touch another score.
+
     `none_label` says which label in y marks examples of none of the classes. They are trained on
     (p_k = 0 for every k; softmax: 1/K), are no class, and are wrong answers wherever they are
     answered. A refused input is then given this label, unless `reject_label` says otherwise.
 
     Attributes after `fit`: `classes_`, `n_features_in_`, `reject_label_` (None without a
     threshold), `threshold_` (with what it promises and measured; None without one),
-    `calibration_` (None where none was asked for or could be fitted).
+    `evidence_` (what the score of `decide_by` has learned; None for max p), `calibration_` (None where none was asked for or could be fitted).
 
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
@@ -70,6 +77,7 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
     threshold: float | None = None
     accuracy: float | None = None
     certainty: float = 0.95  # of that promise
+    decide_by: str = "max_p"
     calibration: str | None = None  # one that keeps the order, or None (also "none")
     holdout: float = 0.3
     reject_label: Any = None
@@ -97,6 +105,7 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
         learned, tested = self._divide(copies(X) if groups is None else groups, len(X), random)
         self._scale(X[learned])
         self._train(form, X[learned], rows[learned], int(random.randint(2**31 - 1)))
+        self.evidence_ = self._evidence(X[learned], rows[learned])
         self.calibration_: Calibration | None = None
         self.threshold_: Threshold | float | None = self.threshold
         if len(tested):
@@ -105,12 +114,13 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The label of the largest probability, or the reject label."""
-        p = self._predictions(self._checked(X))
+        X = self._checked(X)
+        p = self._predictions(X)
         labels = self.classes_[p.prediction]
         if self.threshold_ is None:
             return np.asarray(labels)
         limit = self.threshold_.value if isinstance(self.threshold_, Threshold) else self.threshold_
-        refused = ~(self._sure(p) > limit)
+        refused = ~(self._decisive(X, p) > limit)
         if isinstance(self.reject_label_, str) != (labels.dtype.kind in "US"):
             labels = labels.astype(object)  # a text among numbers, or the other way round
         out = labels.astype(np.result_type(labels, np.asarray(self.reject_label_)))
@@ -159,6 +169,7 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
         if self.batch_size < 1 or (self.epochs is not None and self.epochs < 1):
             raise BadInput("batch_size and epochs must be at least 1")
         form = pick(FORMULATIONS, self.formulation, "formulation")
+        pick(SCORES, self.decide_by, "score")
         if not self._calibrates:
             return form
         if not pick(CALIBRATIONS, str(self.calibration), "calibration").keeps_order(
@@ -254,7 +265,8 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
             return
         # The order is kept, so the calibrated confidences of these rows promise what the raw ones do.
         certainty = renamed(self.certainty, self.confidence)
-        self.threshold_ = fit_threshold((self._sure(p), p.correct), self.accuracy, certainty)
+        values = self._decisive(X, p)
+        self.threshold_ = fit_threshold((values, p.correct), self.accuracy, certainty)
         if not self.threshold_.promised:
             warnings.warn(f"{self.threshold_}; every input will be refused", stacklevel=3)
 
@@ -262,6 +274,29 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
         """The confidence of each top answer."""
         fitted = self.calibration_
         return np.asarray(p.confidence if fitted is None else fitted.confidence(p))
+
+    def _evidence(self, X: Floats, y: NDArray[np.int64]) -> FittedScores | None:
+        """The score that decides, fitted on the training rows; max p needs no fit."""
+        if self.decide_by == "max_p":
+            return None
+        fitted = fit_scores(self._said(X, y), names=[self.decide_by])
+        return fitted.only(self.decide_by)
+
+    def _decisive(self, X: Floats, p: Predictions) -> Floats:
+        """What a threshold is compared with: the confidence, or the score that was asked for."""
+        if self.evidence_ is None:
+            return self._sure(p)
+        values = self.evidence_(self._said(X))[self.decide_by]
+        return np.clip(values.astype(np.float64), -LARGEST, LARGEST)
+
+    def _said(self, X: Floats, y: NDArray[np.int64] | None = None) -> Outputs:
+        """Features and logits of a table."""
+        z, log_p = self._outputs(X)
+        normalised = FORMULATIONS[self.formulation].normalised
+        with torch.inference_mode():
+            parts = [self.network_[:-1](x) for x in self._tensor(X).split(4096)]
+        f = torch.cat(parts).numpy()
+        return Outputs(features=f, logits=z, log_p=log_p, target=y, normalised=normalised)
 
     def _tensor(self, X: Floats) -> Tensor:
         return torch.from_numpy((X - self.mean_) / self.scale_)
