@@ -20,7 +20,7 @@ from pathlib import Path
 from torture import forks, hostile, inputs, kills, made
 from torture.tally import Tally
 
-SHARES = {"kills": 0.4, "hostile": 0.1, "inputs": 0.5}  # of the time
+SHARES = {"kills": 0.25, "hostile": 0.1, "inputs": 0.65}  # of the time
 Case = Callable[[int, Tally], None]
 
 

@@ -88,11 +88,17 @@ def forked(
 ) -> Ended:
     """The end of a fork that works in a folder; what it prints is kept there."""
     began = time.monotonic()
+    read, write = os.pipe()
     pid = os.fork()
     if pid == 0:
-        _child(work, folder)
+        _child(work, folder, write)
+    os.close(write)
+    os.set_blocking(read, False)
+    said = b""
     end, killed, pause = began + min(kill_after or seconds, seconds), False, 0.0005
     while True:
+        with suppress(BlockingIOError):
+            said += os.read(read, 1 << 20)
         gone, status, used = os.wait4(pid, os.WNOHANG)
         if gone:
             break
@@ -106,21 +112,24 @@ def forked(
     code = os.waitstatus_to_exitcode(status)
     if killed and code < 0 and kill_after is None:
         code = -signal.SIGALRM
-    said = folder / SAID
-    text = said.read_text(errors="replace") if said.exists() else ""
-    return Ended(code, text, time.monotonic() - began, used.ru_maxrss * 1024)
+    with suppress(BlockingIOError):  # a grandchild may still hold the other end
+        while more := os.read(read, 1 << 20):
+            said += more
+    os.close(read)
+    (folder / SAID).write_bytes(said)
+    return Ended(
+        code, said.decode(errors="replace"), time.monotonic() - began, used.ru_maxrss * 1024
+    )
 
 
-def _child(work: Callable[[], int], folder: Path) -> None:
+def _child(work: Callable[[], int], folder: Path, write: int) -> None:
     """Work, and end without the endings of the process that was forked."""
     code = ESCAPED
     try:
         os.setsid()
         os.chdir(folder)
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
-        file = os.open(SAID, flags, 0o666)
-        os.dup2(file, 1)
-        os.dup2(file, 2)
+        os.dup2(write, 1)
+        os.dup2(write, 2)
         code = work()
     except BaseException:
         traceback.print_exc()

@@ -70,12 +70,10 @@ def no_permission(draw: Random, folder: Path) -> tuple[str, Callable[[], None]]:
     how = draw.choice(["read-only", "closed", "inputs closed"])
     for path in [folder, *folder.rglob("*")]:
         path.chmod(0o755 if path.is_dir() else 0o644)
-    (folder / forks.SAID).touch()
-    (folder / forks.SAID).chmod(0o666)
     if how == "inputs closed":
         (folder / "out").chmod(0o777)
         for path in list(folder.rglob("*")):
-            if path.is_file() and path.name != forks.SAID:
+            if path.is_file():
                 path.chmod(0)
     else:
         (folder / "out").chmod(0o555 if how == "read-only" else 0)

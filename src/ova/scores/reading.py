@@ -183,7 +183,7 @@ def _parts(x: Array, size: int) -> Iterator[Array]:
 def _parquet(path: Path) -> dict[str, Column]:
     with open_parquet(path) as file:
         n, names = file.metadata.num_rows, file.schema_arrow.names
-        kinds = {name: file.schema_arrow.field(name).type for name in names}
+        kinds = dict(zip(names, file.schema_arrow.types, strict=True))
 
     def column(name: str) -> Column:
         kind = kinds[name]
