@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
-.PHONY: help setup demo test lint check mutants bench newest results readme clean
+.PHONY: help setup demo test lint check mutants torture bench newest results readme clean
 help:
 	@echo "make setup    the virtual environment with everything in it; the others do it by themselves"
 	@echo "make demo     train the toy and the digits, write a picture and report.html (two minutes)"
@@ -12,6 +12,7 @@ help:
 	@echo "make check    make lint, doctests and the quick tests (under three minutes)"
 	@echo "make test     every test and doctest"
 	@echo "make mutants  wrong lines put into the code one at a time: which does no test notice? (half an hour)"
+	@echo "make torture  kills, bad inputs, full disks: is anything lost or wrong? (20 minutes; MINUTES=5 for less)"
 	@echo "make bench    the benchmarks, printed as ratios of one run"
 	@echo "make newest   the fast tests with the newest versions of everything; says what breaks"
 	@echo "make results  every committed result again (long; complete runs are not run again)"
@@ -22,9 +23,14 @@ $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit("ova needs Python 3.11 or newer; try make PYTHON=python3.11" if sys.version_info < (3, 11) else 0)'
 	$(PYTHON) -m venv $(VENV)
 
-# torch first and by its exact version: a plain "torch" may bring gigabytes that a CPU cannot use.
+# torch first and by its exact version. On macOS it is the build for CPUs. On Linux the usual index has
+# the one for CUDA alone, with 2.7 GB of packages that no CPU can use (constraints.txt pins these too):
+# TORCH_INDEX names an index of CPU builds, in which torch and nothing else is looked for beside the
+# usual one; its version there has "+cpu" behind it and is taken before the other. No --require-hashes:
+# pip then wants them of the package itself, too, and a CPU build has others than the usual one.
+TORCH_INDEX ?=
 $(VENV)/.run: pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(PIP) "$$(grep '^torch==' constraints.txt)"
+	$(PIP) $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) "$$(grep '^torch==' constraints.txt)"
 	$(PIP) --editable '.[dev]'
 	@touch $@
 
@@ -45,8 +51,8 @@ demo: setup
 TESTS := $(BIN)/python -m pytest --quiet --numprocesses 2 --dist worksteal --doctest-modules src tests
 
 lint: setup
-	$(BIN)/ruff format --check src tests benchmarks mutants docs/*.py results
-	$(BIN)/ruff check src tests benchmarks mutants docs/*.py results
+	$(BIN)/ruff format --check src tests benchmarks mutants torture docs/*.py results
+	$(BIN)/ruff check src tests benchmarks mutants torture docs/*.py results
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python docs/make_docs.py --check
@@ -60,6 +66,10 @@ test: setup
 
 mutants: setup
 	$(BIN)/python -m mutants
+
+MINUTES ?= 20
+torture: setup
+	$(BIN)/python -m torture --minutes $(MINUTES)
 
 # These train networks for tens of minutes to answer one question each; their first lines say which.
 LONG := ball own_clinc trial trial_verdicts

@@ -70,6 +70,7 @@ def without(error: ModuleNotFoundError) -> Exception:
 ADVICE = {
     errno.ENOSPC: "make room, then the same command goes on",
     errno.EDQUOT: "make room, then the same command goes on",
+    errno.EFBIG: "raise the limit of how long a file may be, then the same command goes on",
     errno.EACCES: "name a place where you may read and write",
     errno.EPERM: "name a place where you may read and write",
     errno.EROFS: "name a place that can be written to",

@@ -177,6 +177,32 @@ def test_a_full_disk_is_a_sentence_that_names_the_file(line, here, capsys, monke
     assert contents(here) == before
 
 
+def test_a_full_disk_is_a_sentence_of_each_run(here, capsys, monkeypatch):
+    def full(path, *_):
+        raise OSError(errno.ENOSPC, "No space left on device", str(path))
+
+    monkeypatch.setattr("ova.training.stages.write_json", full)
+    sys.argv = shlex.split("ova run toy --only ova --seeds 1 --set epochs=1 --out full")
+    with pytest.raises(SystemExit) as end:
+        main()
+    said = " ".join(capsys.readouterr().out.split())
+    assert end.value.code == 1
+    assert "No space left on device; make room, then the same command goes on" in said
+    assert not list(Path("full").rglob("failure.txt"))  # no mistake of ours
+
+
+def test_a_pipe_among_images_is_named_and_not_waited_for(here, capsys):
+    made_data.pictures(here / "colours")
+    os.mkfifo("colours/red/pipe.png")
+    for line in (
+        "train colours --set epochs=1 --out model --skip-bad",
+        "predict model colours",
+        "corrupt colours --out c --types contrast --severities 1",
+    ):
+        code, said = ova_says(line, capsys)
+        assert code == line.startswith("predict"), said  # it marks the row
+
+
 @pytest.mark.parametrize(
     "error",
     [

@@ -171,6 +171,15 @@ def test_every_edit_of_a_model_folder_is_found_and_named(case: Case, tmp_path: P
             load(copy)
 
 
+@pytest.mark.parametrize("case", ["table"], indirect=True)
+@pytest.mark.parametrize("content", [b"[" * 100_000, b"[]", b"{}", b"\xff", b'{"format": NaN}'])
+def test_a_model_that_says_nothing_is_named(case: Case, content: bytes, tmp_path: Path) -> None:
+    shutil.copytree(case.out, tmp_path / "m", ignore=shutil.ignore_patterns("run"))
+    (tmp_path / "m/model.json").write_bytes(content)
+    with pytest.raises(BadInput, match=r"model\.json"):
+        load(tmp_path / "m")
+
+
 @pytest.mark.parametrize("case", ["table"], indirect=True)  # one is enough: they share the loop
 def test_an_interrupted_training_ends_with_the_same_weights(case: Case, tmp_path: Path) -> None:
     epoch = -(-len(case.gathered.task.train) // 16)

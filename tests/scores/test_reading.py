@@ -1,5 +1,8 @@
 """Features and logits from files of every format, as people and as OpenOOD write them."""
 
+import io
+import warnings
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -166,6 +169,46 @@ def test_objects_are_not_unpickled_and_cut_files_are_noticed(tmp_path):
         read_outputs(tmp_path / "a.npz")
     with pytest.raises(BadInput, match="no file format called"):
         read_outputs(Path("a.pickle"))
+
+
+@pytest.mark.parametrize(("first", "second"), [("target", "target"), ("features", "Features")])
+def test_an_array_that_comes_twice_is_named(tmp_path, first, second):
+    columns = [(first, ROWS.target), (second, ROWS.target), ("logits", list(ROWS.logits))]
+    arrays = [pa.array(column) for _, column in columns]
+    pq.write_table(pa.Table.from_arrays(arrays, [n for n, _ in columns]), tmp_path / "a.parquet")
+    with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name, column in columns:
+            np.save(member := io.BytesIO(), np.array(column))
+            archive.writestr(f"{name}.npy", member.getvalue())
+    for path in (tmp_path / "a.parquet", tmp_path / "a.npz"):
+        with pytest.raises(BadInput, match=f"two arrays are called '{first}' and '{second}'"):
+            read_outputs(path)
+
+
+@pytest.mark.parametrize("writer", WRITERS)
+def test_every_damage_is_a_sentence(tmp_path, writer):
+    arrays = {"features": ROWS.features, "logits": ROWS.logits, "target": ROWS.target}
+    path = writer(tmp_path / "a", **arrays)
+    whole, refused = path.read_bytes(), 0
+    for place in range(0, len(whole), max(1, len(whole) // 300)):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 0xFF]) + whole[place + 1 :])
+        try:
+            list(read_outputs(path))
+        except BadInput as error:
+            refused += path.name in str(error)
+        path.write_bytes(whole[:place])
+        with pytest.raises(BadInput, match=path.name):
+            list(read_outputs(path))
+    assert refused > 20
+
+
+def test_an_array_without_rows_of_its_own_is_named(tmp_path):
+    np.savez(tmp_path / "a.npz", features=np.zeros(()), epoch=np.array(3), names=np.array([{}]))
+    with pytest.raises(BadInput, match="features is one number"):
+        read_outputs(tmp_path / "a.npz")
+    np.savez(tmp_path / "b.npz", features=ROWS.features, epoch=np.array(3), names=np.array([{}]))
+    assert len(read_outputs(tmp_path / "b.npz")) == 50  # what nobody reads may be anything
 
 
 def test_lists_of_unequal_length_are_refused(tmp_path):

@@ -14,6 +14,7 @@ from math import log
 import optuna
 import pytest
 from lightning_fabric import Fabric
+from optuna.exceptions import StorageInternalError
 
 from narrowing import there
 from ova.errors import BadInput
@@ -162,6 +163,27 @@ def test_a_full_disk_stops_the_search_and_the_next_goes_on(undisturbed, tmp_path
             work(tmp_path)
     work(tmp_path)
     assert rows(tmp_path) == rows(undisturbed)
+
+
+def test_weights_and_locks_of_a_worker_that_was_killed_at_the_end_are_removed(tmp_path):
+    work(tmp_path)
+    folder = replace(SEARCH, out=tmp_path).folder(1)
+    for name in ("model.safetensors", ".lock"):
+        (folder / name).touch()
+    assert work(tmp_path) == []
+    assert sorted(path.name for path in folder.iterdir()) == ["log.jsonl", "recipe.json"]
+
+
+def test_books_that_cannot_be_kept_are_a_sentence(tmp_path, monkeypatch):
+    def full(*_, **__):
+        raise StorageInternalError("during the commit") from OSError("disk is full")
+
+    monkeypatch.setattr(tuning, "take", full)
+    with pytest.raises(BadInput, match=r"cannot be written down \(disk is full\); make room"):
+        work(tmp_path)
+    monkeypatch.setattr(tuning, "open_study", full)
+    with pytest.raises(BadInput, match="small-tune: the trials cannot be written down"):
+        rows(tmp_path)
 
 
 def running(out, **told):

@@ -13,7 +13,7 @@ from typer import Argument, Option
 
 from ova.cli import options, outputs
 from ova.cli.console import plain_console
-from ova.errors import BadInput, pick, require
+from ova.errors import BadInput, mendable, pick, require
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -129,6 +129,9 @@ def run_one(
     except Exception as error:
         if fabric.world_size > 1:
             raise
+        if isinstance(told := mendable(error), BadInput):
+            complain(str(told))
+            return True
         with suppress(OSError):  # a full disk must not hide the first error
             (folder / FAILURE).write_text(traceback.format_exc(), encoding="utf-8")
         complain(f"{type(error).__name__}: {error}; see {folder / FAILURE}")

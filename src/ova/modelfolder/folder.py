@@ -11,12 +11,13 @@ import torch
 from torch import Tensor
 
 from ova.errors import BadInput, pick
-from ova.files import sha256, write_json, write_text
+from ova.files import read_object, reading, sha256, write_json, write_text
 from ova.modelfolder import confidence, keeping
 from ova.modelfolder.evidence import Evidence, forward_of
 from ova.modelfolder.names import CALIBRATION, MANIFEST, MODEL, WEIGHTS
 from ova.models import model as model_called
-from ova.models.pretrained import FROZEN, empty_encoder, is_folder, read_config
+from ova.models.configuration import read_config
+from ova.models.pretrained import FROZEN, empty_encoder, is_folder
 from ova.nn.formulations import FORMULATIONS, Formulation
 from ova.posthoc.calibration import Top
 from ova.posthoc.threshold import Threshold
@@ -103,8 +104,8 @@ def digest(content: Mapping[str, Any]) -> str:
 def check_weights(folder: Path) -> None:
     """Refuse weights that are not those of which `model.json` has the hash, where there is one."""
     try:
-        wanted = json.loads((folder / MODEL).read_text("utf-8"))["parts"][WEIGHTS]
-    except (OSError, ValueError, KeyError, TypeError):
+        wanted = read_object(folder / MODEL)["parts"][WEIGHTS]
+    except (OSError, BadInput, KeyError, TypeError):
         return  # nothing is said about them
     check_part(folder / WEIGHTS, wanted, f"; move {folder} away to train again")
 
@@ -120,13 +121,10 @@ def check_part(path: Path, wanted: str, hint: str = "") -> None:
 def facts_of(folder: Path) -> dict[str, Any]:
     """`model.json`, checked together with all parts that it names."""
     path = folder / MODEL
-    try:
-        content = json.loads(path.read_text("utf-8"))
-    except FileNotFoundError:
-        raise BadInput(f"{folder} is not a model: there is no {MODEL} in it") from None
-    except (OSError, ValueError) as error:
-        raise BadInput(f"{path} is damaged: {error}") from None
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
+    if not path.is_file():
+        raise BadInput(f"{folder} is not a model: there is no {MODEL} in it")
+    content = read_object(path)
+    if content.get("format") != FORMAT:
         raise BadInput(f"{path} was not written by `ova train`")
     if content.get("version") != VERSION:
         raise BadInput(f"{path} has version {content.get('version')}; this ova reads {VERSION}")
@@ -136,7 +134,9 @@ def facts_of(folder: Path) -> dict[str, Any]:
             f"{path} was changed after training: its SHA-256 is {digest(content)}, it says {said}. "
             "Train again, or put the original back; --threshold of `ova predict` needs no edit"
         )
-    for name, wanted in dict(content["parts"]).items():
+    with reading(path, "a model of `ova train`"):
+        parts = {str(name): str(wanted) for name, wanted in content["parts"].items()}
+    for name, wanted in parts.items():
         if name not in (WEIGHTS, MANIFEST, TOKENIZER, CALIBRATION, *keeping.PARTS):
             raise BadInput(f"{path} names a part that no model has: {name!r}")
         if not (folder / name).is_file():
@@ -148,12 +148,12 @@ def facts_of(folder: Path) -> dict[str, Any]:
 def load(folder: Path) -> Model:
     """The model in a folder; nothing in it can run code."""
     facts = facts_of(folder)
-    try:
+    with reading(folder / MODEL, "a model of `ova train`"):
         classes, shape = tuple(facts["classes"]), tuple(facts["shape"])
         form = pick(FORMULATIONS, facts["formulation"], "formulation")
         torch.manual_seed(0)
         if facts["encoder"] is not None:
-            backbone = empty_encoder(facts["encoder"], facts["frozen"])
+            backbone = empty_encoder(facts["encoder"], facts["frozen"], folder / MODEL)
         elif is_folder(facts["model"]):
             raise BadInput(f"{folder / MODEL} names a model outside the folder: {facts['model']!r}")
         else:
@@ -165,8 +165,6 @@ def load(folder: Path) -> Model:
         if CALIBRATION in facts["parts"]:
             calibration = confidence.read(folder / CALIBRATION, form)
         evidence = keeping.read(folder, facts)
-    except (KeyError, TypeError) as error:
-        raise BadInput(f"{folder / MODEL} is incomplete: {error!r}") from None
     checkpoint.restore(net, checkpoint.load(folder / WEIGHTS)[0], folder / WEIGHTS)
     return Model(
         kind=facts["kind"],

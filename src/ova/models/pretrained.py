@@ -1,17 +1,16 @@
 """Encoders that the user has on disk, in a folder of transformers: configuration and safetensors."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from ova.errors import BadInput
+from ova.files import reading
 from ova.models.backbone import Backbone, Build
+from ova.models.configuration import Config, network_config, read_config
 
 TUNED, FROZEN = "folder:", "frozen:"
-Config = dict[str, Any]
 
 
 class Averaged(nn.Module):
@@ -55,42 +54,27 @@ def encoder(name: str) -> Build:
     def make(_: tuple[int, ...], __: float) -> Backbone:
         from transformers import AutoModel
 
-        try:
+        made = network_config(config, folder)
+        with reading(folder, "an encoder with safetensors weights"):
             network = AutoModel.from_pretrained(
-                folder, use_safetensors=True, trust_remote_code=False, local_files_only=True
+                folder,
+                config=made,
+                use_safetensors=True,
+                trust_remote_code=False,
+                local_files_only=True,
             )
-        except (OSError, ValueError, RuntimeError) as error:
-            raise BadInput(f"{folder}: not an encoder with safetensors weights ({error})") from None
-        return wrapped(network, config, frozen=name.startswith(FROZEN))
+            return wrapped(network, config, frozen=name.startswith(FROZEN))
 
     return make
 
 
-def read_config(folder: Path) -> Config:
-    """The configuration of the encoder in a folder."""
-    path = folder / "config.json"
-    try:
-        config = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as error:
-        raise BadInput(
-            f"{folder} is not the folder of an encoder as transformers writes it: {error}"
-        ) from None
-    if not isinstance(config, dict) or not isinstance(config.get("model_type"), str):
-        raise BadInput(f"{path} does not say its model_type")
-    return config
-
-
-def empty_encoder(config: Config, frozen: bool) -> Backbone:
+def empty_encoder(config: Config, frozen: bool, source: object) -> Backbone:
     """The encoder of a configuration with random weights; nothing but the configuration is read."""
-    from transformers import AutoConfig, AutoModel
+    from transformers import AutoModel
 
-    try:
-        plain = {key: value for key, value in config.items() if key != "auto_map"}
-        made = AutoConfig.for_model(**plain)
-        network = AutoModel.from_config(made, trust_remote_code=False)
-    except (TypeError, ValueError, KeyError) as error:
-        raise BadInput(f"no encoder can be made of this configuration: {error}") from None
-    return wrapped(network, config, frozen)
+    made = network_config(config, source)
+    with reading(str(source), "the configuration of an encoder"):
+        return wrapped(AutoModel.from_config(made, trust_remote_code=False), config, frozen)
 
 
 def wrapped(network: nn.Module, config: Config, frozen: bool) -> Backbone:

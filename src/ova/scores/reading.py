@@ -4,9 +4,10 @@ Also as OpenOOD leaves them: `feat_list` and `label_list` in one .npz, or three 
 `<set>_feature.npy`, `<set>_logits.npy` and `<set>_labels.npy`, of which any one is named.
 """
 
+import math
 import re
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,9 @@ from typing import Any
 import numpy as np
 
 from ova.errors import BadInput, pick
+from ova.files import naming, reading
 from ova.predictions.columns import Array
+from ova.predictions.formats import npz
 from ova.predictions.parquet import open_parquet, to_matrix
 from ova.scores.outputs import CELLS, ROWS, AffineHead, Outputs
 
@@ -27,6 +30,7 @@ NAMES = {  # ours -> what people call it, in lower case
     "weight": ("weight", "weights", "fc.weight", "fc_weight", "head.weight", "head_weight", "w"),
     "bias": ("bias", "fc.bias", "fc_bias", "head.bias", "head_bias", "b"),
 }
+KNOWN = {name for names in NAMES.values() for name in names}
 LIST = 1000  # numbers of a list in Parquet whose type does not say how many it has
 APART = re.compile(r"(.*)_(features?|logits?|labels?)")  # a file per array
 
@@ -90,16 +94,14 @@ def read_outputs(path: Path, *, outside: bool = False, normalised: bool = True) 
     columns = pick(FORMATS, path.suffix.lower(), "file format")
     if not path.is_file():
         raise BadInput(f"there is no file {path}")
-    found = columns(path)
+    with naming(path):
+        found = columns(path)
     lower = {name.lower(): column for name, column in found.items()}
     ours = {
         name: next(lower[theirs] for theirs in known if theirs in lower)
         for name, known in NAMES.items()
         if any(theirs in lower for theirs in known)
     }
-    if not ours:
-        there = ", ".join(list(found)[:9]) or "nothing"
-        raise BadInput(f"{path} holds {there}; {_expected()}")
     return File(path, ours, outside, normalised)
 
 
@@ -107,47 +109,52 @@ def _expected() -> str:
     return "expected arrays `features` and/or `logits` (or `probs`), and `target`"
 
 
+def _known(path: Path, names: Sequence[str], column: Callable[[str], Column]) -> dict[str, Column]:
+    """The arrays under names that we know; of two under one name nobody knows which is meant."""
+    wanted = [name for name in names if name.lower() in KNOWN]
+    lower = [name.lower() for name in wanted]
+    if twice := [name for name in wanted if lower.count(name.lower()) > 1]:
+        raise BadInput(f"{path}: two arrays are called {twice[0]!r} and {twice[1]!r}; keep one")
+    if not wanted:
+        there = ", ".join(names[:9]) or "nothing"
+        raise BadInput(f"{path} holds {there}; {_expected()}")
+    return {name: column(name) for name in wanted}
+
+
+def _rows_of(shape: tuple[int, ...], name: str) -> tuple[int, ...]:
+    if not shape:
+        raise BadInput(f"{name} is one number, not one or many per row")
+    return shape
+
+
 def _npz(path: Path) -> dict[str, Column]:
-    try:
-        with zipfile.ZipFile(path) as archive:
-            names = [n for n in archive.namelist() if n.endswith(".npy")]
-    except zipfile.BadZipFile as error:
-        raise BadInput(f"{path} is not an .npz file: {error}") from None
-    return {name.removesuffix(".npy"): _member(path, name) for name in names}
-
-
-def _member(path: Path, name: str) -> Column:
-    @contextmanager
-    def opened() -> Iterator[tuple[Any, tuple[int, ...], bool, np.dtype[Any]]]:
-        form = np.lib.format
-        with zipfile.ZipFile(path) as archive, archive.open(name) as file:
-            try:
-                old = form.read_magic(file) == (1, 0)
-                read = form.read_array_header_1_0 if old else form.read_array_header_2_0
-                shape, fortran, dtype = read(file)
-            except ValueError as error:
-                raise BadInput(f"{path}: {name} is not an array: {error}") from None
-            if dtype.hasobject:
-                raise BadInput(f"{path}: {name} holds Python objects, which are not read")
-            yield file, shape, fortran, dtype
-
-    def rows(size: int) -> Iterator[Array]:
-        with opened() as (file, shape, fortran, dtype):
-            if fortran:  # columns first: rows are scattered all over it
-                flat = np.frombuffer(file.read(), dtype)
-                yield from _parts(flat.reshape(shape[::-1]).T, size)
-                return
-            for start in range(0, shape[0], size):
-                count = min(size, shape[0] - start)
-                wanted = (count, *shape[1:])
-                data = file.read(int(np.prod(wanted)) * dtype.itemsize)
-                try:
+    def column(name: str) -> Column:
+        def rows(size: int) -> Iterator[Array]:
+            with _archive(path) as archive, npz.opened(archive, name) as (file, _, fortran, dtype):
+                if fortran:  # columns first: rows are scattered all over it
+                    flat = np.frombuffer(file.read(), dtype)
+                    yield from _parts(flat.reshape(shape[::-1]).T, size)
+                    return
+                for start in range(0, shape[0], size):
+                    wanted = (min(size, shape[0] - start), *shape[1:])
+                    data = file.read(math.prod(wanted) * dtype.itemsize)
+                    if len(data) < math.prod(wanted) * dtype.itemsize:
+                        raise BadInput(f"{name} ends before its {shape[0]} rows")
                     yield np.frombuffer(data, dtype).reshape(wanted)
-                except ValueError:
-                    raise BadInput(f"{path}: {name} ends before its {shape[0]} rows") from None
 
-    with opened() as (_, shape, _, _):
+        with _archive(path) as archive, npz.opened(archive, name) as (_, told, _, _):
+            shape = _rows_of(told, name)
         return Column(shape, rows)
+
+    with _archive(path) as archive:
+        names = [n.removesuffix(".npy") for n in archive.namelist() if n.endswith(".npy")]
+    return _known(path, names, column)
+
+
+@contextmanager
+def _archive(path: Path) -> Iterator[zipfile.ZipFile]:
+    with reading(path, "an .npz file"), zipfile.ZipFile(path) as archive:
+        yield archive
 
 
 def _npy(path: Path) -> dict[str, Column]:
@@ -163,11 +170,9 @@ def _npy(path: Path) -> dict[str, Column]:
 
 
 def _mapped(path: Path) -> Column:
-    try:
+    with reading(path, "an array of numbers"):
         x = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, EOFError, OSError) as error:
-        raise BadInput(f"{path} is not an array of numbers: {error}") from None
-    return Column(x.shape, lambda size: _parts(x, size))
+        return Column(_rows_of(x.shape, "the array"), lambda size: _parts(x, size))
 
 
 def _parts(x: Array, size: int) -> Iterator[Array]:
@@ -178,7 +183,7 @@ def _parts(x: Array, size: int) -> Iterator[Array]:
 def _parquet(path: Path) -> dict[str, Column]:
     with open_parquet(path) as file:
         n, names = file.metadata.num_rows, file.schema_arrow.names
-        kinds = {name: file.schema_arrow.field(name).type for name in names}
+        kinds = dict(zip(names, file.schema_arrow.types, strict=True))
 
     def column(name: str) -> Column:
         kind = kinds[name]
@@ -198,15 +203,18 @@ def _parquet(path: Path) -> dict[str, Column]:
 
         return Column((n, width) if lists else (n,), rows)
 
-    return {name: column(name) for name in names}
+    return _known(path, names, column)
 
 
 def _safetensors(path: Path) -> dict[str, Column]:
-    from safetensors import SafetensorError, safe_open
+    from safetensors import safe_open
 
-    def column(name: str, shape: tuple[int, ...]) -> Column:
+    def column(name: str) -> Column:
+        shape = _rows_of(shapes[name], name)
+
         def rows(size: int) -> Iterator[Array]:
-            with safe_open(path, framework="pt") as file:  # numpy has no bfloat16
+            # By PyTorch, because numpy has no bfloat16.
+            with reading(path, "a safetensors file"), safe_open(path, framework="pt") as file:
                 part = file.get_slice(name)
                 for start in range(0, shape[0], size):
                     x = part[start : min(start + size, shape[0])]
@@ -214,12 +222,9 @@ def _safetensors(path: Path) -> dict[str, Column]:
 
         return Column(shape, rows)
 
-    try:
-        with safe_open(path, framework="pt") as file:
-            shapes = {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
-    except (SafetensorError, OSError) as error:
-        raise BadInput(f"{path} is not a safetensors file: {error}") from None
-    return {name: column(name, shape) for name, shape in shapes.items() if shape}
+    with reading(path, "a safetensors file"), safe_open(path, framework="pt") as file:
+        shapes = {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
+    return _known(path, list(shapes), column)
 
 
 FORMATS: dict[str, Callable[[Path], dict[str, Column]]] = {

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from ova.errors import BadInput
-from ova.files import write_beside
+from ova.files import parsed, write_beside
 
 Tensors = dict[str, Tensor]
 FACTS = "facts"  # all facts under one name: safetensors writes several in an order that varies
@@ -59,7 +59,7 @@ def told(file: Any) -> dict[str, str]:
     header: dict[str, str] = file.metadata() or {}
     if FACTS not in header:
         return header
-    facts = json.loads(header[FACTS])
+    facts = parsed(header[FACTS], "its header")
     if not isinstance(facts, dict) or not all(isinstance(fact, str) for fact in facts.values()):
         raise ValueError("its facts are not names with texts")
     return facts

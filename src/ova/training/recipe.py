@@ -10,7 +10,7 @@ from typing import Any
 
 from ova.data import DATASETS
 from ova.errors import BadInput, pick
-from ova.files import read_lines
+from ova.files import read_json, read_lines
 from ova.models import MODELS, model
 from ova.nn.formulations import FORMULATIONS
 
@@ -199,10 +199,7 @@ def from_json(content: Mapping[str, Any], source: Path | str) -> Recipe:
 
 def load(path: Path) -> Recipe:
     """Read a recipe file."""
-    try:
-        return from_json(json.loads(path.read_text(encoding="utf-8")), path)
-    except (OSError, json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise BadInput(f"{path} cannot be read as a recipe: {error}") from None
+    return from_json(read_json(path), path)
 
 
 def load_all(path: Path) -> list[Recipe]:

@@ -11,7 +11,7 @@ import platform
 import threading
 import time
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -19,19 +19,22 @@ from typing import Any
 
 import optuna
 from lightning_fabric import Fabric
+from optuna.exceptions import StorageInternalError
 from optuna.storages import BaseStorage, JournalStorage, RDBStorage
 from optuna.storages.journal import JournalFileBackend
 from optuna.trial import FrozenTrial, Trial, TrialState
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from ova.errors import BadInput
-from ova.files import read_lines, write_json, write_lines
+from ova.files import read_lines, said_by, write_json, write_lines
 from ova.training.engine import Machine
 from ova.training.loop import Diverged, Progress, fit
 from ova.training.recipe import Experiment, Recipe, override
-from ova.training.run_folder import BEST, CHECKPOINT, HISTORY, MODEL, RECIPE, locked, read_log
+from ova.training.run_folder import BEST, CHECKPOINT, HISTORY, LOCK, MODEL, RECIPE, locked, read_log
 from ova.training.stages import Event, Stage, load_task
 
+LOST = (SQLAlchemyError, StorageInternalError)  # what a storage raises that cannot be written to
+WEIGHTS = (CHECKPOINT, BEST, MODEL)  # of a trial, while it is worked on
 BEAT, GRACE = 30.0, 300.0  # seconds between signs of life, and without one until a worker is dead
 
 
@@ -146,6 +149,19 @@ def open_study(search: Search) -> optuna.Study:
     )
 
 
+@contextmanager
+def books(search: Search) -> Iterator[None]:
+    """What a storage raises, on a full disk for example, as a sentence."""
+    try:
+        yield
+    except LOST as error:
+        where, why = search.storage or search.home, said_by(error.__cause__ or error)
+        raise BadInput(
+            f"{where}: the trials cannot be written down ({why}); make room, or name another "
+            "--storage, then the same command goes on"
+        ) from error
+
+
 def state(trial: FrozenTrial) -> str:
     """What has become of a trial; `lost` is one whose worker died, which another one replaces."""
     if trial.state == TrialState.FAIL:
@@ -203,7 +219,8 @@ def alive(trial: Trial, folder: Path) -> Iterator[None]:
 
     def beat() -> None:
         while not stop.wait(BEAT):
-            trial.set_user_attr("beat", time.time())
+            with suppress(*LOST):  # whoever works will hear of it
+                trial.set_user_attr("beat", time.time())
 
     with locked(folder):
         trial.set_user_attr("folder", str(folder.resolve()))
@@ -219,7 +236,15 @@ def alive(trial: Trial, folder: Path) -> Iterator[None]:
 
 def tune(fabric: Fabric, search: Search, machine: Machine) -> Generator[Event, None, None]:
     """Work on trials until every number has one, yielding what happens."""
+    with books(search):
+        yield from work(fabric, search, machine)
+
+
+def work(fabric: Fabric, search: Search, machine: Machine) -> Generator[Event, None, None]:
+    """The same, with whatever a storage raises."""
     study = open_study(search) if fabric.global_rank == 0 else None
+    if study is not None:
+        sweep(study, search)
     while True:
         trial = take(study, search) if study is not None else None
         number = fabric.broadcast(trial.user_attrs["number"] if trial else None)
@@ -276,19 +301,35 @@ def settle(study: optuna.Study, trial: Trial, folder: Path, keep: str) -> None:
         losses = [row["validation_loss"] for row in read_log(folder)]
         value = min(losses) if keep == "best" else losses[-1]
         study.tell(trial, value, skip_if_finished=True)
-    for name in (CHECKPOINT, BEST, MODEL):
+    drop(folder)
+
+
+def drop(folder: Path) -> None:
+    """Remove the weights of a trial."""
+    for name in WEIGHTS:
         (folder / name).unlink(missing_ok=True)
+
+
+def sweep(study: optuna.Study, search: Search) -> None:
+    """Drop what is left of a worker that was killed between entering a result and dropping the weights."""
+    for number, trial in numbered(study).items():
+        folder = search.folder(number)
+        left = any((folder / name).exists() for name in (LOCK, *WEIGHTS))
+        if trial.state.is_finished() and left:
+            with suppress(BadInput), locked(folder):  # refused where its worker is still at it
+                drop(folder)
 
 
 def history(search: Search) -> list[dict[str, Any]]:
     """Every trial of a search as a row."""
     names = {"experiment": search.experiment.name, "formulation": search.formulation}
-    return [
-        names
-        | {"trial": number, "state": state(trial), "value": trial.value}
-        | search.values(number)
-        for number, trial in sorted(numbered(open_study(search)).items())
-    ]
+    with books(search):
+        return [
+            names
+            | {"trial": number, "state": state(trial), "value": trial.value}
+            | search.values(number)
+            for number, trial in sorted(numbered(open_study(search)).items())
+        ]
 
 
 def write_history(found: Sequence[Search]) -> list[dict[str, Any]]:

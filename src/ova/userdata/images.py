@@ -1,7 +1,6 @@
 """Images: the centre square, at one size, in colour, as uint8; normalised by numbers."""
 
 import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from torch import Tensor
 from ova.data.augmentation import CropFlip, normalise
 from ova.data.decoding import decode
 from ova.errors import BadInput
-from ova.files import cores
+from ova.files import cores, read_object
 from ova.userdata.kind import Encoded, Examined, Kind
 from ova.userdata.request import Request
 from ova.userdata.rows import FILE, Frame
@@ -73,6 +72,8 @@ def from_json(content: Mapping[str, Any], _: Path) -> Pixels:
 def opened(file: str) -> np.ndarray | str:
     """H x W x 3, or why there is no image."""
     try:
+        if not Path(file).is_file():  # a pipe would be waited for without end
+            return "not a file"
         return decode(Path(file).read_bytes())
     except BadInput as error:
         return str(error)
@@ -131,11 +132,11 @@ def examine(frame: Frame, request: Request) -> Examined:
 
 def from_encoder(folder: Path) -> Pixels:
     """Size and normalisation that an encoder was made for."""
-    from ova.models.pretrained import read_config
+    from ova.models.configuration import read_config
 
     config, path = read_config(folder), folder / "preprocessor_config.json"
+    more = read_object(path) if path.is_file() else {}
     try:
-        more = json.loads(path.read_text("utf-8")) if path.is_file() else {}
         wanted = more.get("crop_size") or more.get("size") or {}
         side = (
             wanted if isinstance(wanted, int) else wanted.get("height", wanted.get("shortest_edge"))

@@ -1,6 +1,5 @@
 """Texts: tokenised into rows of word-piece ids, by a tokenizer that is a JSON file."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ import torch
 from torch import Tensor
 
 from ova.errors import BadInput
+from ova.files import read_object, reading
 from ova.userdata.kind import Encoded, Examined, Kind
 from ova.userdata.request import Request
 from ova.userdata.rows import Frame
@@ -106,19 +106,18 @@ def read_tokenizer(path: Path) -> Any:
     """A tokenizer file; it is data, nothing in it runs."""
     from tokenizers import Tokenizer
 
-    try:
+    with reading(path, "a tokenizer"):
         return Tokenizer.from_str(path.read_text("utf-8"))
-    except Exception as error:  # the library raises bare exceptions
-        raise BadInput(f"{path} is not a tokenizer: {error}") from None
 
 
 def from_encoder(folder: Path) -> tuple[Any, int, int]:
     """The tokenizer of an encoder's folder, its padding and the longest text that it takes."""
-    from ova.models.pretrained import read_config
+    from ova.models.configuration import read_config
 
     config = read_config(folder)
-    most = min(LONGEST, int(config.get("max_position_embeddings", LONGEST)) - 2)
-    pad = int(config.get("pad_token_id") or 0)
+    with reading(folder / "config.json", "the configuration of an encoder of texts"):
+        most = min(LONGEST, int(config.get("max_position_embeddings", LONGEST)) - 2)
+        pad = int(config.get("pad_token_id") or 0)
     if (folder / TOKENIZER).is_file():
         return read_tokenizer(folder / TOKENIZER), pad, most
     if (folder / "vocab.txt").is_file():
@@ -131,10 +130,10 @@ def from_vocabulary(folder: Path) -> Any:
     from tokenizers import BertWordPieceTokenizer
 
     settings = folder / "tokenizer_config.json"
-    known = json.loads(settings.read_text("utf-8")) if settings.is_file() else {}
+    known = read_object(settings) if settings.is_file() else {}
     lowercase = bool(known.get("do_lower_case", True))
-    made = BertWordPieceTokenizer(str(folder / "vocab.txt"), lowercase=lowercase)
-    return made._tokenizer
+    with reading(folder / "vocab.txt", "a list of word pieces"):
+        return BertWordPieceTokenizer(str(folder / "vocab.txt"), lowercase=lowercase)._tokenizer
 
 
 KIND = Kind(

@@ -1,6 +1,5 @@
 """The manifest of a corrupted set: what it was made from, how, and the hash of every file."""
 
-import json
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -8,7 +7,7 @@ from typing import Any
 
 from ova.corruptions.textures import Textures
 from ova.errors import BadInput
-from ova.files import sha256, write_json
+from ova.files import read_object, sha256, write_json
 
 MANIFEST = "manifest.json"
 PACKAGES = ("numpy", "numba", "opencv-python-headless", "pillow", "scipy")
@@ -60,10 +59,10 @@ def begin(out: Path, source: str, digest: str, how: How) -> dict[str, Any]:
 def read(path: Path) -> dict[str, Any]:
     """A manifest from disk."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = read_object(path)
         if isinstance(found["files"], dict):
-            return dict(found)
-    except (OSError, ValueError, KeyError, TypeError):
+            return found
+    except (OSError, BadInput, KeyError):
         pass
     raise BadInput(f"{path} is not the manifest of a corrupted set; give another --out")
 

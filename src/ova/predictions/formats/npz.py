@@ -32,7 +32,7 @@ def chunks(path: Path, targets: bool) -> Iterator[Chunk | Predictions]:
 
 def _npz_rows(archive: zipfile.ZipFile, places: Places, columns: Chunk) -> Iterator[Chunk]:
     matrix = str(places["probs"])
-    with _opened(archive, matrix) as (_, shape, fortran, _):
+    with opened(archive, matrix) as (_, shape, fortran, _):
         pass
     if len(shape) != 2:
         raise BadInput(f"{matrix} must be a matrix of N rows and K classes, not of shape {shape}")
@@ -50,7 +50,7 @@ def _npz_rows(archive: zipfile.ZipFile, places: Places, columns: Chunk) -> Itera
 
 
 @contextmanager
-def _opened(archive: zipfile.ZipFile, name: str) -> Iterator[Opened]:
+def opened(archive: zipfile.ZipFile, name: str) -> Iterator[Opened]:
     """A member with its header read, and believed only where the member is as long as it says."""
     form, member = np.lib.format, archive.getinfo(f"{name}.npy")
     with archive.open(member) as file:
@@ -66,7 +66,7 @@ def _opened(archive: zipfile.ZipFile, name: str) -> Iterator[Opened]:
 
 
 def _blocks(archive: zipfile.ZipFile, name: str, rows: int) -> Iterator[Array]:
-    with _opened(archive, name) as (file, shape, _, dtype):
+    with opened(archive, name) as (file, shape, _, dtype):
         size = shape[1] * dtype.itemsize
         for start in range(0, shape[0], rows):
             count = min(rows, shape[0] - start)
@@ -77,7 +77,7 @@ def _blocks(archive: zipfile.ZipFile, name: str, rows: int) -> Iterator[Array]:
 
 
 def _array(archive: zipfile.ZipFile, name: str) -> Array:
-    with _opened(archive, name) as (file, shape, fortran, dtype):
+    with opened(archive, name) as (file, shape, fortran, dtype):
         # What is unpacked decides how much memory is used, not what the header promises.
         data = file.read(math.prod(shape) * dtype.itemsize)
         return np.frombuffer(data, dtype).reshape(shape, order="F" if fortran else "C")
