@@ -11,6 +11,7 @@ from ova.models.backbone import Backbone
 from ova.nn.formulations import FORMULATIONS
 from ova.nn.heads import LastLayer
 from ova.nn.losses import wide
+from ova.training.dropping import dropouts
 from ova.training.recipe import Recipe
 
 PER_CLASS, AT_MOST = 8, 2048  # examples that a head starts from
@@ -43,6 +44,8 @@ def build(recipe: Recipe, task: Task) -> Classifier:
     for module in backbone.modules() if recipe.norm_momentum else ():
         if isinstance(module, _BatchNorm):
             module.momentum = recipe.norm_momentum
+    if recipe.samples:
+        dropouts(backbone)  # before any training: without one all passes would be the same
     return assemble(backbone, recipe.formulation, len(task.classes), images=len(task.shape) == 3)
 
 
