@@ -14,11 +14,11 @@ def export(
     model: options.ModelFolder,
     onnx: Annotated[Path, Option(help="The ONNX file to write.")] = Path("model.onnx"),
 ) -> None:
-    """Write an ONNX file with probabilities, the threshold's decision and the confidence inside.
+    """Write an ONNX file with probabilities, the threshold's decision, confidence and score inside.
 
     Its outputs are `probs` (one per class, uncalibrated; one-vs-all, they do not sum to one),
-    `label` (the number of the class, or -1 for none of the above) and `confidence` (calibrated, as
-    `ova predict` prints it). It is kept only if onnxruntime and PyTorch agree to
+    `label` (the number of the class, or -1 for none of the above), `confidence` (calibrated, as
+    `ova predict` prints it) and `score` (what the threshold is compared with). It is kept only if onnxruntime and PyTorch agree to
     1e-5. Classes, preparation and threshold are in its metadata.
 
         ova export model/ --onnx model.onnx

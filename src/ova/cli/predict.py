@@ -26,15 +26,24 @@ def predict(
         float | None,
         Option(help="Answer above this (printed) confidence; the promise is then void."),
     ] = None,
+    explain: Annotated[
+        bool,
+        Option(
+            "--explain",
+            help="Name the nearest training rows, where the model decides by a score that has them.",
+        ),
+    ] = False,
 ) -> None:
     """Print label or "none of the above", confidence and runner-up for each input, in order.
 
     The confidence is calibrated: of answers with 0.8, some 80 % are right for inputs like those
     trained on. The runner-up's is what a top answer with its score would have. Of an input that is
-    refused, the runner-up is the best guess. A row that cannot be used is marked and counted; then
-    the exit code is 1.
+    refused, the runner-up is the best guess. The score is what the threshold of the model is compared
+    with. A row that cannot be used is marked and counted; then the exit code is 1.
 
         ova predict model/ new.csv --out answers.csv
+
+        ova predict model/ new.csv --out answers.csv --explain
 
         echo "what is my balance" | ova predict model/ -
     """
@@ -43,7 +52,7 @@ def predict(
 
     from ova.modelfolder.answer import Answer, answers
     from ova.modelfolder.folder import load
-    from ova.modelfolder.write import check, separated, write
+    from ova.modelfolder.write import COLUMNS, EXPLAINED, check, separated, write
     from ova.predictions import NONE_LABEL
 
     if threshold is not None and not 0 <= threshold <= 1:
@@ -52,21 +61,24 @@ def predict(
         check(out)  # before any work
         outputs.check_files({"--out": out}, inputs)
     loaded = load(model)
+    columns = EXPLAINED if explain else COLUMNS
     counts = {"rows": 0, "bad": 0, "refused": 0}
 
     def counted() -> Iterator[Answer]:
-        for answer in answers(loaded, inputs, threshold):
+        for answer in answers(loaded, inputs, threshold, explain=explain):
             counts["rows"] += 1
             counts["bad"] += answer.problem is not None
             counts["refused"] += answer.label == NONE_LABEL
             yield answer
 
     if out is not None:
-        write(out, counted())
+        write(out, counted(), columns)
     else:
-        separated(counted(), sys.stdout, "\t")
+        separated(counted(), sys.stdout, columns, "\t")
     limit = loaded.shown.value if threshold is None else threshold
-    told = f"{counts['rows']} inputs, {counts['refused']} {NONE_LABEL} (not above {limit:.6g})"
+    by_score = threshold is None and loaded.evidence.name != "max_p"
+    of = f" of {loaded.evidence.name}" if by_score else ""
+    told = f"{counts['rows']} inputs, {counts['refused']} {NONE_LABEL} (not above {limit:.6g}{of})"
     typer.echo(f"{told}, {counts['bad']} could not be used", err=True)
     if isinstance(loaded.calibration, str):
         typer.echo(f"the confidences are uncalibrated: {loaded.calibration}", err=True)

@@ -45,6 +45,13 @@ def train(
         ),
     ] = None,
     certainty: Annotated[float, Option(help="How surely the promise holds.")] = 0.95,
+    score: Annotated[
+        str,
+        Option(
+            help="Score that decides what is refused, from `ova list scores`; empty: the one that "
+            "refuses best on held-out rows. With max_p the confidence decides."
+        ),
+    ] = "",
     confidence: Annotated[float | None, Option(hidden=True)] = None,  # its name of before
     test: Annotated[
         Path | None,
@@ -52,7 +59,10 @@ def train(
     ] = None,
     outside: Annotated[
         Path | None,
-        Option(help="Examples of none of the classes, to report on; half of them for --leak."),
+        Option(
+            help="Examples of none of the classes: a third may choose the score, the others are to report "
+            "on; half of those for --leak."
+        ),
     ] = None,
     model: Annotated[str, Option(help="A name from `ova list models`.")] = "",
     encoder: Annotated[
@@ -74,7 +84,8 @@ def train(
 ) -> None:
     """Train a classifier that can say "none of the above" on your images, texts or table.
 
-    Some rows are held out: to stop early, to fit threshold and confidence, to report. The model,
+    Some rows are held out: to stop early and choose the score that decides, to fit threshold and
+    confidence, to report. A line says which score decides and why; --score NAME decides otherwise. The model,
     its promise and report.html are written to OUT; an interrupted training goes on with the same command.
 
         ova train photos/
@@ -86,6 +97,8 @@ def train(
         ova train mails.csv --text body --label folder --none other
 
         ova train mails.csv --text body --label folder --group sender
+
+        ova train mails.csv --text body --label folder --score max_p
     """
     outputs.check_folder("--out", out, filter(None, (data, test, outside, encoder)))
     from ova.cli.progress import show
@@ -129,7 +142,9 @@ def train(
         console.print(f"note: {note}", style="yellow", soft_wrap=True)
     machine = Machine(accelerator=accelerator)
     fabric = launch(machine, gathered.recipe.precision)
-    trained = show(carry_out(fabric, gathered, out, machine, wanted), str(out), console)
+    trained = show(carry_out(fabric, gathered, out, machine, wanted, score), str(out), console)
+    decides = f"the score {trained.evidence.name} decides: {trained.evidence.why}"
+    console.print(decides, soft_wrap=True)
     style = None if trained.shown.promised else "red"
     console.print(str(trained.shown), style=style, soft_wrap=True)
     for name, outcome in trained.outcomes.items():

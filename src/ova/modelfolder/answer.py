@@ -13,11 +13,13 @@ from torch import Tensor
 from ova.data.task import InMemory, plan
 from ova.errors import BadInput
 from ova.modelfolder.confidence import confidence_of
+from ova.modelfolder.evidence import BATCH
 from ova.modelfolder.folder import Model
 from ova.predictions import NONE, NONE_LABEL, Predictions
+from ova.scores import Outputs
 from ova.userdata.rows import FILE, Frame, chunks, images_below, in_pieces, standard_input
 
-BATCH = 128
+NEAREST = 3  # training rows that an explanation names
 STDIN = "-"
 
 
@@ -30,21 +32,29 @@ class Answer:
     confidence: float | None = None
     runner_up: str | None = None
     runner_up_confidence: float | None = None
+    score: float | None = None  # what the threshold of the model is compared with
     problem: str | None = None
+    nearest: str | None = None  # training rows, where an explanation was asked for
 
 
 def answers(
-    model: Model, inputs: Sequence[str], threshold: float | None = None
+    model: Model, inputs: Sequence[str], threshold: float | None = None, *, explain: bool = False
 ) -> Iterator[Answer]:
     """One answer per row of the inputs, in their order, whatever their number.
 
-    Another threshold than the model's is one of the confidences that are given.
+    Another threshold than the model's is one of the confidences that are given. Explained, each
+    answer names the training rows that are nearest to its input.
     """
+    if explain and model.evidence.bank is None:
+        raise BadInput(
+            f"the model decides by {model.evidence.name}, which looks at no training rows; "
+            "those of `ova train --score energy_nearest` (or sirc, nearest, knn) can be named"
+        )
     images = model.preparation.column == FILE
     for frames in [pictures(inputs)] if images else (rows(model, source) for source in inputs):
         first = 1
         for frame in frames:
-            yield from answer(model, frame, first, threshold)
+            yield from answer(model, frame, first, threshold, explain)
             first += len(frame)
 
 
@@ -70,49 +80,79 @@ def rows(model: Model, source: str) -> Iterator[Frame]:
     return chunks(path, column or "text")
 
 
-def answer(model: Model, frame: Frame, first: int, threshold: float | None) -> Iterator[Answer]:
+def answer(
+    model: Model, frame: Frame, first: int, threshold: float | None, explain: bool = False
+) -> Iterator[Answer]:
     """The answers for one chunk; `first` is the number of its first row."""
+    if not len(frame):
+        return
     encoded, column = model.preparation.encode(frame), model.preparation.column
     cells = frame.columns[column] if column else range(first, first + len(frame))
-    z = logits(model, encoded.x, encoded.lengths)
-    large = torch.where(~z.isfinite().all(1))[0].tolist()
-    z[large] = 0
+    f, z = outputs(model, encoded.x, encoded.lengths)
+    large = torch.where(~(f.isfinite().all(1) & z.isfinite().all(1)))[0].tolist()
+    f[large], z[large] = 0, 0
     bad = {**dict.fromkeys(large, "numbers too large for the network"), **encoded.bad}
-    for row, (cell, said) in enumerate(zip(cells, decide(model, z, threshold), strict=True)):
+    rows = said_by(model, f, z)
+    near = nearest(model, rows) if explain else [None] * len(rows)
+    said = zip(cells, decide(model, rows, z, threshold), near, strict=True)
+    for row, (cell, its, by) in enumerate(said):
         name = "" if cell is None else str(cell)
-        yield Answer(name, problem=bad[row]) if row in bad else Answer(name, *said)
+        yield Answer(name, problem=bad[row]) if row in bad else Answer(name, *its, nearest=by)
+
+
+def said_by(model: Model, f: Tensor, z: Tensor) -> Outputs:
+    """What the score that decides may look at."""
+    log_p, unknown = model.form.log_probs(z).numpy(), np.full(len(z), NONE)
+    p = Predictions.from_logits(z.numpy(), log_p, unknown, normalised=model.form.normalised)
+    return Outputs(
+        features=f.numpy(),
+        logits=z.numpy(),
+        log_p=log_p,
+        normalised=model.form.normalised,
+        predictions=p,
+    )
 
 
 def decide(
-    model: Model, z: Tensor, threshold: float | None
-) -> Iterator[tuple[str, float, str, float]]:
-    """Label, confidence, runner-up and its confidence for each row of logits.
+    model: Model, rows: Outputs, z: Tensor, threshold: float | None
+) -> Iterator[tuple[str, float, str, float, float]]:
+    """Label, confidence, runner-up, its confidence and the score for each row of logits.
 
-    The model's own threshold looks at the uncalibrated confidence, on which its promise rests.
+    The model's own threshold looks at the score, on which its promise rests: of max p the
+    uncalibrated confidence.
     """
-    log_p = model.form.log_probs(z).numpy()
-    unknown = np.full(len(z), NONE)
-    p = Predictions.from_logits(z.numpy(), log_p, unknown, normalised=model.form.normalised)
-    others = log_p.copy()
+    p, others = rows.said, rows.log_p.copy()
+    assert p is not None
     others[range(len(others)), p.prediction] = -np.inf
     top, second = torch.from_numpy(p.prediction).long(), torch.from_numpy(others.argmax(1))
     of = partial(confidence_of, model.calibration, model.form, z.double())
     # Uncalibrated it is the very number that is compared, with its rounding.
     sure = torch.from_numpy(p.confidence) if isinstance(model.calibration, str) else of(top)
-    answered = model.threshold.answers(p.confidence) if threshold is None else sure > threshold
-    columns = (top.tolist(), second.tolist(), sure.tolist(), of(second).tolist(), answered.tolist())
-    for best, other, c, less, above in zip(*columns, strict=True):
+    score = model.evidence(rows)
+    answered = model.threshold.answers(score) if threshold is None else sure > threshold
+    columns = (top, second, sure, of(second), answered, score)
+    for best, other, c, less, above, value in zip(*(x.tolist() for x in columns), strict=True):
         if above:
-            yield model.classes[best], c, model.classes[other], less
+            yield model.classes[best], c, model.classes[other], less, value
         else:  # of a refused input the best guess is more use than the second best
-            yield NONE_LABEL, c, model.classes[best], c
+            yield NONE_LABEL, c, model.classes[best], c, value
 
 
-def logits(model: Model, x: Tensor, lengths: Tensor | None) -> Tensor:
-    """Logits of all rows in order, computed in batches of like lengths."""
+def nearest(model: Model, rows: Outputs) -> Iterator[str]:
+    """The training rows that are nearest to each row, with their distances (0 to 2)."""
+    bank = model.evidence.bank
+    assert bank is not None
+    for block in rows.blocks():
+        for distance, place in zip(*bank.near(block.unit, NEAREST), strict=True):
+            found = zip(distance.tolist(), place.tolist(), strict=True)
+            yield "; ".join(f"{model.evidence.examples[i]} at {d:.3f}" for d, i in found)
+
+
+def outputs(model: Model, x: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor]:
+    """Features and logits of all rows in order, computed in batches of like lengths."""
     examples = InMemory(x, torch.zeros(len(x), dtype=torch.long), lengths)
-    z = torch.empty(len(x), len(model.classes))
     order = plan(examples, BATCH, None)
-    for rows, (part, _) in zip(order, examples.batches(order), strict=True):
-        z[rows] = model.logits(part)
-    return z
+    parts = [model.outputs(part) for part, _ in examples.batches(order)]
+    back = torch.cat(order).argsort()
+    f, z = (torch.cat(columns)[back] for columns in zip(*parts, strict=True))
+    return f, z

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from ova.errors import BadInput
 from ova.files import Row, read_object
+from ova.metrics.choice import PLAIN
 from ova.nn.formulations import Formulation
 from ova.posthoc.calibration import Top, from_json
 from ova.posthoc.calibration.scores import LOGIT, MAX_LOGIT
@@ -69,6 +70,11 @@ def confidence_of(calibration: Top | str, form: Formulation, z: Tensor, k: Tenso
     if isinstance(calibration, str):
         return form.probs(z).gather(-1, k[..., None])[..., 0]
     return torch.sigmoid(calibration.a * score_of(form, z, k) + calibration.b)
+
+
+def shown(threshold: Threshold, calibration: Top | str, form: Formulation, score: str) -> Threshold:
+    """The threshold as users meet it: of max p on the scale of the confidences, else of the score."""
+    return on_scale(threshold, calibration, form) if score == PLAIN else threshold
 
 
 def on_scale(threshold: Threshold, calibration: Top | str, form: Formulation) -> Threshold:

@@ -1,4 +1,4 @@
-"""A model folder as one ONNX file: encoded inputs in, probabilities, decision and confidence out."""
+"""A model folder as one ONNX file: encoded inputs in, probabilities, decision, confidence and score out."""
 
 import json
 import logging
@@ -14,19 +14,24 @@ from torch import Tensor, nn
 
 from ova.errors import BadInput, require
 from ova.files import write_beside
+from ova.modelfolder.answer import said_by
 from ova.modelfolder.confidence import confidence_of
 from ova.modelfolder.folder import Model
+from ova.modelfolder.graph import Scored
 from ova.predictions import NONE
 
 TOLERANCE = 1e-5
+SCORES = 1e-4  # of a score, relative to its size: distances are sums of many features
+LARGEST = 3e38  # a number of float32 that no score reaches
 CHECKED = (1, 2, 7)  # batch sizes that are compared
 
 
 class Deciding(nn.Module):
-    """Three outputs: probs (N x K), label and confidence.
+    """Four outputs: probs (N x K), label, confidence and score.
 
-    The label is the class of the largest p, or -1 when that is not above the threshold. The
-    confidence is that of the largest p, calibrated where the model is, also when it is refused.
+    The label is the class of the largest p, or -1 when the score is not above the threshold. The
+    confidence is that of the largest p, calibrated where the model is, also when it is refused. The
+    score is what decides, by default of old models the largest p itself.
     """
 
     value: Tensor
@@ -35,16 +40,22 @@ class Deciding(nn.Module):
         super().__init__()
         self.net, self.prepare, self.form = model.net, model.preparation.prepare, model.form
         self.calibration = model.calibration
-        # Infinities as numbers that decide alike.
-        value = max(-1.0, min(model.threshold.value, 2.0))
-        self.register_buffer("value", torch.tensor(value, dtype=torch.float32))
+        scores = model.evidence.scores
+        self.scored = None if scores is None else Scored(scores)
+        # Infinities as numbers that decide alike, in the type of what is compared.
+        kind = torch.float32 if scores is None else torch.float64
+        value = max(-LARGEST, min(model.threshold.value, LARGEST))
+        self.register_buffer("value", torch.tensor(value, dtype=kind))
 
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        z = self.net(self.prepare(x)).float()
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        f, z = (t.float() for t in self.net.both(self.prepare(x)))
         p = self.form.probs(z)
-        largest, label = p.amax(-1), z.argmax(-1)  # two p may round to one value, their z do not
+        label = z.argmax(-1)  # two p may round to one value, their z do not
+        score = p.amax(-1)
+        if self.scored is not None:
+            score = self.scored(f, z, self.form.log_probs(z), self.form.normalised)
         confidence = confidence_of(self.calibration, self.form, z, label)
-        return p, torch.where(largest > self.value, label, NONE), confidence
+        return p, torch.where(score > self.value, label, NONE), confidence, score
 
 
 def export(model: Model, path: Path) -> float:
@@ -61,7 +72,7 @@ def export(model: Model, path: Path) -> float:
                 (example(model, 3),),
                 dynamo=True,
                 input_names=["input"],
-                output_names=["probs", "label", "confidence"],
+                output_names=["probs", "label", "confidence", "score"],
                 dynamic_shapes=({0: torch.export.Dim("batch", min=1, max=2**20)},),
                 verbose=False,
             )
@@ -81,6 +92,7 @@ def described(model: Model) -> dict[str, str]:
         "ova.classes": json.dumps(model.classes, ensure_ascii=False),
         "ova.kind": model.kind,
         "ova.preparation": json.dumps(model.preparation.to_json(), ensure_ascii=False),
+        "ova.score": model.evidence.name,
         "ova.threshold": json.dumps(model.threshold.to_json()),
         "ova.threshold.calibrated": json.dumps(model.shown.to_json()),
     }
@@ -93,17 +105,28 @@ def example(model: Model, count: int) -> Tensor:
 
 @torch.no_grad()
 def compare(session: Any, deciding: Deciding, model: Model) -> float:
-    """The largest difference of a number; an error above the tolerance, or a wrong label."""
+    """The largest difference of a number; an error above the tolerance, or a wrong label.
+
+    Scores are compared with those of `ova predict`, relative to their size.
+    """
     worst = 0.0
     for count in CHECKED:
         x = example(model, count)
-        p, label, confidence = deciding(x)
-        q, said, sure = session.run(None, {session.get_inputs()[0].name: x.numpy()})
+        p, label, confidence, _ = deciding(x)
+        q, said, sure, value = session.run(None, {session.get_inputs()[0].name: x.numpy()})
+        score = torch.from_numpy(model.evidence(said_by(model, *model.outputs(x)))).double()
+        apart = (score - torch.from_numpy(value)).abs() / score.abs().clamp(min=1)
         here, there = torch.cat([p, confidence[:, None]], 1), np.c_[q, sure]
         worst = max(worst, float(np.abs(here.numpy() - there).max()))
         # Where two classes or the threshold are nearer than rounding, either answer is right.
         first, second = p.topk(2).values.T
-        clear = (first - second).minimum((first - deciding.value).abs()) > TOLERANCE
+        near = (score - deciding.value).abs() / score.abs().clamp(min=1)
+        clear = (first - second > TOLERANCE) & (near > SCORES)
+        if apart.max() > SCORES:
+            raise BadInput(
+                f"in the ONNX file the score {model.evidence.name} differs by {apart.max():.2g}; it "
+                "was not kept. With --score max_p another decides"
+            )
         if worst > TOLERANCE or (label != torch.from_numpy(said))[clear].any():
             raise BadInput(f"the ONNX file differs from PyTorch by {worst:.2g}; it was not kept")
     return worst

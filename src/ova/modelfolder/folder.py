@@ -12,7 +12,8 @@ from torch import Tensor
 
 from ova.errors import BadInput, pick
 from ova.files import sha256, write_json, write_text
-from ova.modelfolder import confidence
+from ova.modelfolder import confidence, keeping
+from ova.modelfolder.evidence import Evidence, forward_of
 from ova.modelfolder.names import CALIBRATION, MANIFEST, MODEL, WEIGHTS
 from ova.models import model as model_called
 from ova.models.pretrained import FROZEN, empty_encoder, is_folder, read_config
@@ -38,24 +39,30 @@ class Model:
     net: Classifier
     form: Formulation
     preparation: Preparation
-    threshold: Threshold  # of the uncalibrated confidence, which decides
+    evidence: Evidence  # the score that decides
+    threshold: Threshold  # of that score; of max p it is the uncalibrated confidence
     calibration: Top | str  # or the reason why there is none
     facts: Mapping[str, Any]
 
     @property
     def shown(self) -> Threshold:
-        """The threshold on the scale of the calibrated confidences."""
-        return confidence.on_scale(self.threshold, self.calibration, self.form)
+        """The threshold on the scale of the calibrated confidences, where these decide."""
+        return confidence.shown(self.threshold, self.calibration, self.form, self.evidence.name)
 
     @torch.inference_mode()
-    def logits(self, x: Tensor) -> Tensor:
-        """The logits of encoded inputs."""
-        z: Tensor = self.net(self.preparation.prepare(x))
-        return z.float()
+    def outputs(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """The features and logits of encoded inputs."""
+        f, z = forward_of(self.net, self.preparation.prepare)(x)
+        return f.float(), z.float()
 
 
 def save(
-    folder: Path, gathered: Gathered, threshold: Threshold, calibration: Top | str, manifest: Any
+    folder: Path,
+    gathered: Gathered,
+    evidence: Evidence,
+    threshold: Threshold,
+    calibration: Top | str,
+    manifest: Any,
 ) -> None:
     """Write all parts beside the weights, last `model.json`, which names the hashes of all.
 
@@ -65,7 +72,7 @@ def save(
     (folder / MODEL).unlink(missing_ok=True)
     write_json(folder / MANIFEST, manifest)
     write_json(folder / CALIBRATION, confidence.to_json(calibration))
-    parts = [WEIGHTS, MANIFEST, CALIBRATION]
+    parts = [WEIGHTS, MANIFEST, CALIBRATION, *keeping.write(folder, evidence)]
     if isinstance(prepared, Tokens):
         write_text(folder / TOKENIZER, prepared.tokenizer.to_str(pretty=False))
         parts.append(TOKENIZER)
@@ -81,6 +88,7 @@ def save(
         "frozen": recipe.model.startswith(FROZEN),
         "shape": list(gathered.task.shape),
         "preparation": prepared.to_json(),
+        "score": {"name": evidence.name, "why": evidence.why},
         "threshold": threshold.to_json(),
         "parts": {name: sha256(folder / name) for name in parts},
     }
@@ -129,7 +137,7 @@ def facts_of(folder: Path) -> dict[str, Any]:
             "Train again, or put the original back; --threshold of `ova predict` needs no edit"
         )
     for name, wanted in dict(content["parts"]).items():
-        if name not in (WEIGHTS, MANIFEST, TOKENIZER, CALIBRATION):
+        if name not in (WEIGHTS, MANIFEST, TOKENIZER, CALIBRATION, *keeping.PARTS):
             raise BadInput(f"{path} names a part that no model has: {name!r}")
         if not (folder / name).is_file():
             raise BadInput(f"{folder}: {name} is missing")
@@ -156,7 +164,18 @@ def load(folder: Path) -> Model:
         calibration: Top | str = "an earlier version of ova trained the model"
         if CALIBRATION in facts["parts"]:
             calibration = confidence.read(folder / CALIBRATION, form)
+        evidence = keeping.read(folder, facts)
     except (KeyError, TypeError) as error:
         raise BadInput(f"{folder / MODEL} is incomplete: {error!r}") from None
     checkpoint.restore(net, checkpoint.load(folder / WEIGHTS)[0], folder / WEIGHTS)
-    return Model(facts["kind"], classes, net.eval(), form, prepared, threshold, calibration, facts)
+    return Model(
+        kind=facts["kind"],
+        classes=classes,
+        net=net.eval(),
+        form=form,
+        preparation=prepared,
+        evidence=evidence,
+        threshold=threshold,
+        calibration=calibration,
+        facts=facts,
+    )

@@ -2,3 +2,7 @@
 
 MODEL, WEIGHTS, MANIFEST = "model.json", "weights.safetensors", "manifest.json"
 CALIBRATION, RUN, REPORT = "calibration.json", "run", "report.html"
+SCORES, EXAMPLES = (
+    "scores",
+    "examples.json",
+)  # a folder of the score that decides, the rows it looks at

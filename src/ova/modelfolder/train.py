@@ -7,11 +7,13 @@ from pathlib import Path
 from lightning_fabric import Fabric
 
 from ova.data.task import Task
-from ova.errors import BadInput
+from ova.errors import BadInput, pick
 from ova.files import beside, read_object
 from ova.metrics import METRICS
 from ova.modelfolder import confidence, names
 from ova.modelfolder import folder as model_folder
+from ova.modelfolder.deciding import decided, judged
+from ova.modelfolder.evidence import Evidence, forward_of, head_of
 from ova.modelfolder.promise import check, outcomes, promised
 from ova.nn.formulations import FORMULATIONS
 from ova.posthoc.calibration import Top
@@ -20,9 +22,11 @@ from ova.predictions import Predictions, read
 from ova.predictions.sets import TEST, VALIDATION
 from ova.report.model import ModelFacts
 from ova.report.page import write_page
+from ova.scores import SCORES
 from ova.training import checkpoint
 from ova.training.engine import Machine
 from ova.training.loop import check_recipe
+from ova.training.loop import trained as trained_network
 from ova.training.recipe import Recipe
 from ova.training.run_folder import (
     BEST,
@@ -42,16 +46,27 @@ from ova.userdata.gather import Gathered
 class Trained:
     """What a finished training says of its model."""
 
+    evidence: Evidence  # the score that decides
     threshold: Threshold
-    shown: Threshold  # the same on the scale of the calibrated confidences
+    shown: Threshold  # the same on the scale of the calibrated confidences, where they decide
     calibration: Top | str  # or the reason why there is none
     outcomes: Mapping[str, str]  # what the threshold does on rows that it has not seen, by set
 
 
 def train(
-    fabric: Fabric, gathered: Gathered, out: Path, machine: Machine, wanted: Promise
+    fabric: Fabric,
+    gathered: Gathered,
+    out: Path,
+    machine: Machine,
+    wanted: Promise,
+    score: str = "",
 ) -> Generator[Event, None, Trained]:
-    """Train, or go on training, then fit threshold and calibration, write the model and its report."""
+    """Train, or go on training, then choose the score that decides, and fit threshold and calibration.
+
+    Writes the model and its report.
+    """
+    if score:
+        pick(SCORES, score, "score")  # before any training
     run, recipe, task = out / names.RUN, gathered.recipe, gathered.task
     check(wanted, task)
     check_folder(out, task)
@@ -61,11 +76,15 @@ def train(
         raise BadInput(f"{out}: the weights are gone; move the folder away to train again")
     if "recipe" in (facts := checkpoint.facts(weights)):
         check_recipe(facts, recipe, weights)
-    yield Stage("threshold")
+    yield Stage("score")
     rows = predictions_of(run, task)
-    trained = conclude(rows, wanted, recipe)
+    net = fabric.to_device(trained_network(task, recipe, weights))
+    forward = forward_of(net, task.prepare)
+    evidence = decided(forward, head_of(net), gathered, rows, score)
+    yield Stage("threshold")
+    trained = conclude(rows, judged(evidence, forward, gathered, rows), evidence, wanted, recipe)
     model_folder.save(
-        out, gathered, trained.threshold, trained.calibration, read_object(run / MANIFEST)
+        out, gathered, evidence, trained.threshold, trained.calibration, read_object(run / MANIFEST)
     )
     yield Stage("report")  # after the model, which no page may cost
     write_page([read_run(run)], out / names.REPORT, model=facts_of(trained, rows))
@@ -74,12 +93,24 @@ def train(
     return trained
 
 
-def conclude(rows: Mapping[str, Predictions], wanted: Promise, recipe: Recipe) -> Trained:
-    """Fit threshold and calibration, and try them on rows that they have not seen."""
-    threshold = promised(rows, wanted, recipe.seed)
+def conclude(
+    rows: Mapping[str, Predictions],
+    judged: Mapping[str, Predictions],
+    evidence: Evidence,
+    wanted: Promise,
+    recipe: Recipe,
+) -> Trained:
+    """Fit threshold and calibration, and try them on rows that they have not seen.
+
+    The threshold is of the score, which is the confidence of `judged`; the confidences of `rows`
+    are what the model says.
+    """
+    threshold = promised(judged, wanted, recipe.seed)
     calibration = confidence.fit(rows["calibration"])
-    shown = confidence.on_scale(threshold, calibration, FORMULATIONS[recipe.formulation])
-    return Trained(threshold, shown, calibration, dict(outcomes(rows, threshold, recipe.seed)))
+    form = FORMULATIONS[recipe.formulation]
+    shown = confidence.shown(threshold, calibration, form, evidence.name)
+    seen = dict(outcomes(judged, threshold, recipe.seed))
+    return Trained(evidence, threshold, shown, calibration, seen)
 
 
 def facts_of(trained: Trained, rows: Mapping[str, Predictions]) -> ModelFacts:
@@ -87,6 +118,8 @@ def facts_of(trained: Trained, rows: Mapping[str, Predictions]) -> ModelFacts:
     calibration, ece = trained.calibration, METRICS["ece"]
     return ModelFacts(
         threshold=trained.threshold,
+        score=trained.evidence.name,
+        why=trained.evidence.why,
         calibrated=trained.shown.value if isinstance(calibration, Top) else None,
         outcomes=[f"{name}: {outcome}" for name, outcome in trained.outcomes.items()],
         calibration=confidence.to_json(calibration),

@@ -2,8 +2,8 @@
 
 import csv
 import json
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, fields
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields
 from itertools import islice
 from math import isnan
 from pathlib import Path
@@ -14,7 +14,9 @@ from ova.files import write_beside
 from ova.modelfolder.answer import Answer
 from ova.userdata.tables import as_number
 
-COLUMNS = tuple(field.name for field in fields(Answer))
+EXPLAINED = tuple(field.name for field in fields(Answer))
+COLUMNS = EXPLAINED[:-1]  # unless an explanation was asked for
+Columns = Sequence[str]
 ROWS = 10_000  # of a Parquet row group
 
 
@@ -37,47 +39,48 @@ def inert(value: object) -> object:
 def separated(
     answers: Iterable[Answer],
     file: TextIO,
+    columns: Columns = COLUMNS,
     delimiter: str = ",",
     written: Callable[[object], object] = clean,
 ) -> None:
     """One line per answer, with a header."""
     writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
-    writer.writerow(COLUMNS)
+    writer.writerow(columns)
     for answer in answers:
-        cells = asdict(answer).values()  # six digits of a number are enough
+        cells = (getattr(answer, name) for name in columns)  # six digits of a number are enough
         writer.writerow([f"{v:.6g}" if isinstance(v, float) else written(v) for v in cells])
         file.flush()
 
 
-def csv_file(path: Path, answers: Iterable[Answer]) -> None:
+def csv_file(path: Path, answers: Iterable[Answer], columns: Columns = COLUMNS) -> None:
     """A CSV file."""
     with path.open("w", encoding="utf-8", newline="") as file:
-        separated(answers, file, written=inert)
+        separated(answers, file, columns, written=inert)
 
 
-def json_lines(path: Path, answers: Iterable[Answer]) -> None:
+def json_lines(path: Path, answers: Iterable[Answer], columns: Columns = COLUMNS) -> None:
     """One JSON object per line."""
     with path.open("w", encoding="utf-8") as file:
         for answer in answers:
-            row = {key: clean(value) for key, value in asdict(answer).items()}
+            row = {name: clean(getattr(answer, name)) for name in columns}
             file.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 
-def parquet(path: Path, answers: Iterable[Answer]) -> None:
+def parquet(path: Path, answers: Iterable[Answer], columns: Columns = COLUMNS) -> None:
     """A Parquet file."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    kinds = {"confidence": pa.float64(), "runner_up_confidence": pa.float64()}
-    schema = pa.schema([(name, kinds.get(name, pa.string())) for name in COLUMNS])
+    kinds = dict.fromkeys(("confidence", "runner_up_confidence", "score"), pa.float64())
+    schema = pa.schema([(name, kinds.get(name, pa.string())) for name in columns])
     rows = iter(answers)
     with pq.ParquetWriter(path, schema) as writer:
         while piece := list(islice(rows, ROWS)):
-            columns = {name: [clean(getattr(a, name)) for a in piece] for name in COLUMNS}
-            writer.write_table(pa.table(columns, schema))
+            table = {name: [clean(getattr(a, name)) for a in piece] for name in columns}
+            writer.write_table(pa.table(table, schema))
 
 
-WRITERS: Mapping[str, Callable[[Path, Iterable[Answer]], None]] = {
+WRITERS: Mapping[str, Callable[[Path, Iterable[Answer], Columns], None]] = {
     ".csv": csv_file,
     ".jsonl": json_lines,
     ".parquet": parquet,
@@ -90,8 +93,8 @@ def check(path: Path) -> None:
         raise BadInput(f"{path}: the ending says the format, one of {', '.join(WRITERS)}")
 
 
-def write(path: Path, answers: Iterable[Answer]) -> None:
+def write(path: Path, answers: Iterable[Answer], columns: Columns = COLUMNS) -> None:
     """Write all answers, atomically."""
     check(path)
     with write_beside(path) as beside:
-        WRITERS[path.suffix.lower()](beside, answers)
+        WRITERS[path.suffix.lower()](beside, answers, columns)

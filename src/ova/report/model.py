@@ -21,7 +21,9 @@ PARTS = {
 class ModelFacts:
     """What a model folder says of its model; None is what could not be measured."""
 
-    threshold: Threshold  # of the uncalibrated confidence, which decides
+    threshold: Threshold  # of the score that decides; of max p it is the uncalibrated confidence
+    score: str = "max_p"  # which decides
+    why: str = ""  # it does
     calibrated: float | None = None  # its value on the scale of the calibrated confidences
     outcomes: Sequence[str] = ()  # on examples that the threshold has not seen, a line per set
     calibration: Mapping[str, Any]  # method and parameters, or `why_not`, as in calibration.json
@@ -30,8 +32,9 @@ class ModelFacts:
 
     @property
     def start(self) -> float | None:
-        """Where the slider of the page stands first; None where nothing is answered."""
-        return max(0.0, self.threshold.value) if self.threshold.promised else None
+        """Where the slider of the page, which is of max p, stands first; None where it has no place."""
+        by_confidence = self.threshold.promised and self.score == "max_p"
+        return max(0.0, self.threshold.value) if by_confidence else None
 
 
 def section(model: ModelFacts) -> Markup:
@@ -64,6 +67,9 @@ def promise(model: ModelFacts) -> Markup:
         el("p", said),
         wanted,
         el("p", end),
+        el("p", f"The score {model.score} decides: {model.why}.", class_="unit")
+        if model.why
+        else None,
     )
 
 
@@ -72,6 +78,8 @@ def rule(model: ModelFacts) -> list[Any]:
     value, calibrated = model.threshold.value, model.calibrated
     if value == -math.inf:
         return ["Always ", el("small", "whatever its confidence")]
+    if model.score != "max_p":
+        return [f"Above {value:.6g} ", el("small", f"of its score {model.score}")]
     if calibrated is None or calibrated == value:
         return [f"Above {value:.6g} ", el("small", "of its confidence")]
     return [

@@ -18,8 +18,8 @@ class Bank:
     order of the rows alone, not on the blocks in which they come.
     """
 
-    def __init__(self, cells: int = CELLS) -> None:
-        self.cells, self.seen = cells, 0
+    def __init__(self, cells: int = CELLS, rows: int | None = None) -> None:
+        self.cells, self.rows, self.seen = cells, rows, 0
         self.draw = np.random.default_rng(0)
         self.parts: list[dict[str, Array]] = []
 
@@ -42,7 +42,8 @@ class Bank:
     @property
     def most(self) -> int:
         """Rows that stay."""
-        return max(1, self.cells // int(self.parts[0]["unit"].shape[1]))
+        most = max(1, self.cells // int(self.parts[0]["unit"].shape[1]))
+        return most if self.rows is None else min(self.rows, most)
 
     def _settle(self) -> None:
         whole = {name: np.concatenate([p[name] for p in self.parts]) for name in self.parts[0]}

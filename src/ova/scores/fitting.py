@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -28,6 +29,17 @@ class FittedScores:
     head: AffineHead | None = None
     width: int | None = None  # of the features
     left_out: Mapping[str, str] = field(default_factory=dict)
+
+    def only(self, name: str) -> "FittedScores":
+        """One of the scores, with what it is made of."""
+        wanted = {*SCORES[name].joins, name}
+        parts = {n: score for n, score in self.fitted.items() if n in wanted}
+        return FittedScores(parts, (name,), self.head, self.width)
+
+    def __reduce__(self) -> Any:
+        """To be pickled without the functions that read a column, which the table has."""
+        kept = {n: None if SCORES[n].column else score for n, score in self.fitted.items()}
+        return _whole, (kept, self.names, self.head, self.width, dict(self.left_out))
 
     def __call__(self, rows: Batches) -> dict[str, Array]:
         """The values of all scores, block by block: memory grows by the values alone."""
@@ -58,18 +70,24 @@ class FittedScores:
             )
 
 
+def _whole(kept: Mapping[str, Fitted | None], *rest: Any) -> FittedScores:
+    return FittedScores({n: score or SCORES[n].restore() for n, score in kept.items()}, *rest)
+
+
 def fit(
     train: Batches,
     *,
     held: Batches | None = None,
     head: AffineHead | None = None,
     names: Sequence[str] | None = None,
+    most: int | None = None,
 ) -> FittedScores:
     """Fit the named scores, or every score that applies, from training rows seen once, in batches.
 
     `held` are rows of the classes that the network was not trained on; the scores that are made of
     others take their scale from them. Without them every tenth training row is kept back for that,
-    at most five thousand. Rows of none of the classes are passed over.
+    at most five thousand. Rows of none of the classes are passed over. Scores that look for the nearest
+    training rows keep `most` of them, where that is less than they would keep by themselves.
 
     >>> train = Outputs(logits=[[2.0, 0.0], [0.0, 1.0]], target=[0, 1])
     >>> fit(train, names=["energy"])(train)["energy"].round(3)
@@ -82,7 +100,7 @@ def fit(
     joints = {name: score for name, score in table.items() if score.joins}
     back: list[Outputs] = []
     rows = keep_back(stream(train), back) if joints and held is None else stream(train)
-    training = gather(rows, head, {need for score in table.values() for need in score.needs})
+    training = gather(rows, head, {need for score in table.values() for need in score.needs}, most)
     fitted, left_out = _fit_each(singles, training, asked=names is not None)
     width = len(training.moments.shift) or None
     parts &= fitted.keys()

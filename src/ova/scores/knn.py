@@ -25,14 +25,18 @@ class Neighbours:
     def __call__(self, rows: Outputs) -> Array:
         return np.asarray(-self.search(rows)[0][:, self.k - 1])
 
-    def search(self, rows: Outputs) -> tuple[Array, Array]:
-        """Distances to the nearest training rows, ascending, and the numbers of these rows."""
+    def near(self, unit: Array, count: int) -> tuple[Array, Array]:
+        """Distances to the nearest of the bank, ascending, and their places in it."""
         from ova.scores.neighbours import nearest
 
+        return nearest(unit, self.bank, count)
+
+    def search(self, rows: Outputs) -> tuple[Array, Array]:
+        """Distances to the nearest training rows, ascending, and the numbers of these rows."""
         # Several scores look for the same neighbours of the same rows: the first one searches.
         key = f"neighbours {id(self.bank)}"
         if key not in rows.shared:
-            distance, place = nearest(rows.unit, self.bank, self.among)
+            distance, place = self.near(rows.unit, self.among)
             rows.shared[key] = distance, self.row[place]
         found: tuple[Array, Array] = rows.shared[key]
         return found

@@ -34,9 +34,17 @@ class Training:
         return max(1, int(np.median(counts)) // 2) if "targets" in self.has else self.n
 
 
-def gather(batches: Iterable[Outputs], head: AffineHead | None, wanted: set[str]) -> Training:
-    """Take in all training rows, once; `wanted` is what the chosen scores need."""
-    t = Training(head=head)
+def gather(
+    batches: Iterable[Outputs],
+    head: AffineHead | None,
+    wanted: set[str],
+    most: int | None = None,
+) -> Training:
+    """Take in all training rows, once; `wanted` is what the chosen scores need.
+
+    The bank keeps at most `most` rows.
+    """
+    t = Training(head=head, bank=Bank(rows=most))
     regression = Regression(t.moments) if head is None and "head" in wanted else None
     kinds: set[str] | None = None
     for batch in batches:

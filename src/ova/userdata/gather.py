@@ -1,11 +1,12 @@
 """From the user's files and options to a task and a recipe: read, checked, split, prepared."""
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -36,7 +37,9 @@ from ova.userdata.split import HELD, RULE, notes_on, split
 
 STRANGE = SetName.ood("none")  # the set of the test rows of none of the classes
 OUTSIDE = SetName.ood("outside")  # the set of the user's examples of none of the classes
+TO_CHOOSE = SetName.to_choose("outside")  # those of them that choose the score that decides
 NAMED = 5  # bad rows that a message names
+CUT = 200  # characters of an input by which a training row is called
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,7 @@ class Gathered:
     recipe: Recipe
     preparation: Preparation
     notes: tuple[str, ...]
+    named: Callable[[int], str]  # what a training row is called
 
 
 def gather(request: Request) -> Gathered:
@@ -84,7 +88,25 @@ def gather(request: Request) -> Gathered:
         augment=examined.augment,
         sources={**sources, **sources_of(request)},
     )
-    return Gathered(kind, task, recipe_of(request, kind, task), preparation, tuple(notes))
+    cells = frame.columns[preparation.column] if preparation.column else [""] * len(frame)
+
+    def named(trained: int) -> str:
+        row = parts["train"][trained]
+        return called(row, labels[row], cells[row])
+
+    recipe = recipe_of(request, kind, task)
+    return Gathered(kind, task, recipe, preparation, tuple(notes), named)
+
+
+def called(row: int, label: str | None, cell: object) -> str:
+    """A row of the user's data in one line: its number, its label and the beginning of its input.
+
+    >>> called(16, "cat", "photos/felix.jpg"), called(0, "yes", "")
+    ('row 17 (cat): photos/felix.jpg', 'row 1 (yes)')
+    """
+    text = " ".join(str(cell).split())
+    said = f"row {row + 1} ({label})"
+    return f"{said}: {text[:CUT]}{'...' * (len(text) > CUT)}" if text else said
 
 
 def itself(examples: InMemory) -> Examples:
@@ -161,7 +183,10 @@ def further(
 def strangers(
     request: Request, path: Path, preparation: Preparation
 ) -> tuple[dict[str, InMemory], list[str]]:
-    """The user's examples of none of the classes, each once: they may carry a promise."""
+    """The user's examples of none of the classes, each once: they may carry a promise.
+
+    A third by lot may choose the score that decides, and is for nothing else.
+    """
     frame = whole(path)
     encoded, notes = preparation.encode(frame), []
     groups: Sequence[Hashable] = [row.tobytes() for row in encoded.x.numpy()]
@@ -176,7 +201,10 @@ def strangers(
     if len(lone) < len(rows):
         what = "groups" if request.group else "different inputs"
         notes.append(f"{path}: {len(rows)} rows are {len(lone)} {what}, which count once each")
-    outside = sets_of(encoded, torch.full((len(encoded.x),), NONE), {OUTSIDE: lone})
+    lot = np.random.default_rng([request.seed, len(lone)]).permutation(lone).tolist()
+    cut = len(lone) // 3
+    parts = {OUTSIDE: sorted(lot[cut:])} | ({TO_CHOOSE: sorted(lot[:cut])} if cut else {})
+    outside = sets_of(encoded, torch.full((len(encoded.x),), NONE), parts)
     return outside, [*dropped, *notes]
 
 
@@ -210,6 +238,7 @@ def sources_of(request: Request) -> dict[str, str]:
         "--drop": ", ".join(request.drop),
         "--skip-bad": "yes" * request.skip_bad,
         "--mirror": "yes" * request.mirror,
+        "--outside": "a third chooses the score" * (request.outside is not None),
     }
     said = {option: value for option, value in read_as.items() if value}
     return {**{path.name: sha256(path) for path in files}, **said, "split": RULE}
