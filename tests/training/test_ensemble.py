@@ -218,6 +218,6 @@ def test_a_report_has_a_line_for_it(members, tmp_path):
 def test_its_recipe_says_what_it_is_and_cannot_be_run(members, tmp_path):
     made(members["softmax"], tmp_path / "out")
     recipe = json.loads((tmp_path / "out" / "recipe.json").read_text())
-    assert list(recipe["members"]) == [m.name for m in members["softmax"]]
+    assert list(recipe["runs"]) == [m.name for m in members["softmax"]]
     with pytest.raises(BadInput, match=f"ova ensemble.*{Path(members['softmax'][2]).name}"):
         load(tmp_path / "out" / "recipe.json")

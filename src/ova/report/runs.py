@@ -71,7 +71,7 @@ def named(group: list[Run]) -> Iterable[Run]:
     if max(Counter(run.seed for run in group).values()) == 1:
         return group
     keys = sorted(
-        {key for run in group for key in run.recipe} - {"seed", "id", "formulation", "members"}
+        {key for run in group for key in run.recipe} - {"seed", "id", "formulation", "runs"}
     )
     differing = [k for k in keys if len({json.dumps(run.recipe.get(k)) for run in group}) > 1]
     if not differing:

@@ -14,7 +14,7 @@ from ova.files import read_lines
 from ova.models import MODELS, model
 from ova.nn.formulations import FORMULATIONS
 
-MEMBERS = "members"  # what the recipe of an ensemble has besides: its runs
+MEMBERS = "runs"  # what the recipe of an ensemble has besides: its runs
 OWN = "own"  # data that no table knows: the user's, read by `ova train`
 OPTIMISERS = ("sgd", "adam", "adamw")
 SCHEDULES = ("constant", "linear", "cosine", "steps")
@@ -63,6 +63,9 @@ class Recipe:
     decay_by: float = number(0.1, 0, 1, "factor of each decay")
     clip: float = number(0.0, 0, inf, "largest norm of the gradient; 0: no clipping")
     dropout: float = number(0.0, 0, 0.99, "dropout of the backbone")
+    members: int = number(
+        1, 1, 1000, "networks, trained with seeds that follow from the seed; their mean p predicts"
+    )
     samples: int = number(
         0, 0, 10_000, "passes with dropout on, whose mean p predicts; 0: one pass without"
     )

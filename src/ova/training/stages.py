@@ -16,7 +16,6 @@ from ova.data.task import Task
 from ova.errors import BadInput, pick
 from ova.files import Row, read_object, write_json
 from ova.metrics.evaluate import evaluate
-from ova.nn.formulations import FORMULATIONS
 from ova.posthoc.calibration import CALIBRATIONS, Calibration, usual
 from ova.predictions import Predictions, SetName, has_matrix, read
 from ova.predictions.sets import VALIDATION
@@ -39,6 +38,7 @@ from ova.training.run_folder import (
     predictions_path,
     write_measurements,
 )
+from ova.training.together import form_of
 
 MATRIX = 20_000_000  # keep the whole probability matrix of a set up to this many entries
 SHIFTED = 1_000_000  # the same for a shifted set, of which there are many
@@ -103,7 +103,7 @@ def stages(
             yield Stage("complete")
             return
         yield Stage("data")
-        task, form = make(), FORMULATIONS[recipe.formulation]
+        task, form = make(), form_of(recipe)
         record = begin(folder, recipe, task, fabric, weights)
         if not weights.exists():
             with timed("training", record):
