@@ -55,6 +55,11 @@ def work(out, search=SEARCH, events=None, **more):
     return seen
 
 
+def test_a_trial_is_one_network():
+    with pytest.raises(BadInput, match="leave members out"):
+        searches(SMALL, settings=["members=2"])
+
+
 def rows(out, search=SEARCH):
     return write_history([replace(search, out=out)])
 

@@ -20,6 +20,7 @@ app = typer.Typer(
 # In the order in which a newcomer meets them: the command, and the file and function of that name.
 COMMANDS = {
     "run": "run",
+    "ensemble": "ensemble",
     "report": "report",
     "evaluate": "evaluate",
     "calibrate": "calibrate",

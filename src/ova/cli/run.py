@@ -1,7 +1,7 @@
 """`ova run`: train, predict and measure the recipes of experiments."""
 
 import traceback
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -90,7 +90,7 @@ def run_all(
         run_one(fabrics[r.precision], r, place, machine, tensorboard, console) for r in recipes
     )
     if all(fabric.global_rank == 0 for fabric in fabrics.values()):
-        summarise(recipes, place, console)
+        summarise(map(place.folder, recipes), console)
         if failures:
             console.print(f"{failures} of {len(recipes)} runs failed", style="red")
         else:
@@ -157,22 +157,21 @@ def logged(events: "Iterator[Event]", folder: Path) -> "Generator[Event, None, N
             yield event
 
 
-def summarise(recipes: "list[Recipe]", place: "Place", console: Console) -> None:
+def summarise(folders: Iterable[Path], console: Console) -> None:
     """Print one line per run that has measurements."""
     from ova.predictions import SetName
-    from ova.training.run_folder import read_measurements
+    from ova.training.run_folder import RECIPE, part, read_measurements
 
     table = Table("experiment", "formulation", "seed", "accuracy", "ECE", "OOD AUROC", box=None)
-    for recipe in recipes:
-        rows = [r for r in read_measurements(place.folder(recipe)) if "calibration" not in r]
+    for folder in folders:
+        rows = [r for r in read_measurements(folder) if "calibration" not in r]
         if not rows:
             continue
+        recipe = part(folder / RECIPE)
         test = {r["metric"]: r["value"] for r in rows if r["dataset"] == "test"}
         aurocs = (r for r in rows if r["metric"] == "auroc" and r.get("score") == "max_p")
         table.add_row(
-            recipe.experiment,
-            recipe.formulation,
-            str(recipe.seed),
+            *(str(recipe[name]) for name in ("experiment", "formulation", "seed")),
             f"{test['accuracy']:.4f}",
             f"{test['ece']:.4f}",
             "  ".join(f"{SetName(r['dataset']).short} {r['value']:.3f}" for r in aurocs),

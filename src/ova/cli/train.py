@@ -76,6 +76,15 @@ def train(
         bool, Option(help="Leave out rows that cannot be used instead of stopping.")
     ] = False,
     mirror: Annotated[bool, Option(help="Mirror images at random while training.")] = False,
+    members: Annotated[
+        int,
+        Option(
+            min=1,
+            max=1000,
+            help="Networks to train, with seeds that follow from the seed; the mean of their "
+            "probabilities answers. So many times the time and the size.",
+        ),
+    ] = 1,
     seed: Annotated[int, Option(min=0, help="Decides the split and the weights.")] = 0,
     settings: Annotated[
         list[str] | None, Option("--set", help="Field of the recipe, e.g. epochs=5.")
@@ -95,6 +104,8 @@ def train(
         ova train measurements.csv --label species --accuracy 0.95
 
         ova train mails.csv --text body --label folder --none other
+
+        ova train photos/ --members 5
 
         ova train mails.csv --text body --label folder --group sender
 
@@ -129,7 +140,7 @@ def train(
         skip_bad=skip_bad,
         mirror=mirror,
         seed=seed,
-        settings=tuple(settings or ()),
+        settings=(*(settings or ()), *([f"members={members}"] if members > 1 else [])),
     )
     gathered = gather(request)
     task, wanted = gathered.task, Promise(accuracy, coverage, leak, certainty)

@@ -18,10 +18,10 @@ from ova.modelfolder.evidence import (
     outputs,
     values,
 )
-from ova.nn.formulations import FORMULATIONS
 from ova.predictions import NONE, Predictions
 from ova.predictions.sets import VALIDATION
 from ova.scores import AffineHead, FittedScores, Outputs, fit
+from ova.training.together import form_of
 from ova.userdata.gather import TO_CHOOSE, Gathered
 
 Rows = Mapping[str, Predictions]
@@ -35,7 +35,7 @@ def decided(
     Besides these, only rows of none of the classes that carry no promise and are in no report are
     looked at: those among the validation rows, and a third of `--outside`.
     """
-    task, form = gathered.task, FORMULATIONS[gathered.recipe.formulation]
+    task, form = gathered.task, form_of(gathered.recipe)
     if asked == PLAIN:
         return Evidence(PLAIN, "as asked")
     held = list(outputs(forward, form, task.validation))
@@ -88,7 +88,7 @@ def judged(
     scores = evidence.scores
     if scores is None:
         return dict(rows)
-    task, form = gathered.task, FORMULATIONS[gathered.recipe.formulation]
+    task, form = gathered.task, form_of(gathered.recipe)
 
     def by(name: str, p: Predictions) -> Predictions:
         set_: Examples = task.validation if name == VALIDATION else task.evaluations[name]()

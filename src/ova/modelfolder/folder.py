@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ova.errors import BadInput, pick
+from ova.errors import BadInput
 from ova.files import read_object, reading, sha256, write_json, write_text
 from ova.modelfolder import confidence, keeping
 from ova.modelfolder.evidence import Evidence, forward_of
@@ -18,11 +18,12 @@ from ova.modelfolder.names import CALIBRATION, MANIFEST, MODEL, WEIGHTS
 from ova.models import model as model_called
 from ova.models.configuration import read_config
 from ova.models.pretrained import FROZEN, empty_encoder, is_folder
-from ova.nn.formulations import FORMULATIONS, Formulation
+from ova.nn.formulation import Formulation
 from ova.posthoc.calibration import Top
 from ova.posthoc.threshold import Threshold
 from ova.training import checkpoint
-from ova.training.classifier import Classifier, assemble
+from ova.training.classifier import Classifier, assemble, together
+from ova.training.together import answering
 from ova.userdata.gather import Gathered
 from ova.userdata.kind import Preparation
 from ova.userdata.kinds import preparation
@@ -84,6 +85,7 @@ def save(
         "kind": gathered.kind,
         "classes": list(gathered.task.classes),
         "formulation": recipe.formulation,
+        "members": recipe.members,
         "model": "encoder" if encoder else recipe.model,
         "encoder": read_config(Path(recipe.model.partition(":")[2])) if encoder else None,
         "frozen": recipe.model.startswith(FROZEN),
@@ -145,20 +147,28 @@ def facts_of(folder: Path) -> dict[str, Any]:
     return content
 
 
+def empty(folder: Path, facts: Mapping[str, Any]) -> Classifier:
+    """A network as `model.json` describes it, without its weights."""
+    shape = tuple(facts["shape"])
+    if facts["encoder"] is not None:
+        backbone = empty_encoder(facts["encoder"], facts["frozen"], folder / MODEL)
+    elif is_folder(facts["model"]):
+        raise BadInput(f"{folder / MODEL} names a model outside the folder: {facts['model']!r}")
+    else:
+        backbone = model_called(facts["model"])(shape, 0.0)
+    return assemble(backbone, facts["formulation"], len(facts["classes"]), images=len(shape) == 3)
+
+
 def load(folder: Path) -> Model:
     """The model in a folder; nothing in it can run code."""
     facts = facts_of(folder)
     with reading(folder / MODEL, "a model of `ova train`"):
-        classes, shape = tuple(facts["classes"]), tuple(facts["shape"])
-        form = pick(FORMULATIONS, facts["formulation"], "formulation")
+        classes = tuple(facts["classes"])
+        members = int(facts.get("members", 1))  # earlier versions trained one network
+        form = answering(facts["formulation"], members)
         torch.manual_seed(0)
-        if facts["encoder"] is not None:
-            backbone = empty_encoder(facts["encoder"], facts["frozen"], folder / MODEL)
-        elif is_folder(facts["model"]):
-            raise BadInput(f"{folder / MODEL} names a model outside the folder: {facts['model']!r}")
-        else:
-            backbone = model_called(facts["model"])(shape, 0.0)
-        net = assemble(backbone, facts["formulation"], len(classes), images=len(shape) == 3)
+        nets = [empty(folder, facts) for _ in range(members)]
+        net = together(nets, facts["formulation"]) if members > 1 else nets[0]
         prepared = preparation(facts["kind"], facts["preparation"], folder)
         threshold = Threshold.from_json(facts["threshold"])
         calibration: Top | str = "an earlier version of ova trained the model"

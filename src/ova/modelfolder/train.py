@@ -15,7 +15,6 @@ from ova.modelfolder import folder as model_folder
 from ova.modelfolder.deciding import decided, judged
 from ova.modelfolder.evidence import Evidence, forward_of, head_of
 from ova.modelfolder.promise import check, outcomes, promised
-from ova.nn.formulations import FORMULATIONS
 from ova.posthoc.calibration import Top
 from ova.posthoc.threshold import Promise, Threshold
 from ova.predictions import Predictions, read
@@ -39,6 +38,7 @@ from ova.training.run_folder import (
 )
 from ova.training.run_folder import read as read_run
 from ova.training.stages import Event, Stage, stages
+from ova.training.together import form_of
 from ova.userdata.gather import Gathered
 
 
@@ -68,6 +68,11 @@ def train(
     if score:
         pick(SCORES, score, "score")  # before any training
     run, recipe, task = out / names.RUN, gathered.recipe, gathered.task
+    if recipe.samples:  # the promise would be about other answers than the model's
+        raise BadInput(
+            "samples is a setting of `ova run`: a model answers with dropout off. With --members 5 the "
+            "mean over networks answers"
+        )
     check(wanted, task)
     check_folder(out, task)
     weights = adopt(out, run)
@@ -107,7 +112,7 @@ def conclude(
     """
     threshold = promised(judged, wanted, recipe.seed)
     calibration = confidence.fit(rows["calibration"])
-    form = FORMULATIONS[recipe.formulation]
+    form = form_of(recipe)
     shown = confidence.shown(threshold, calibration, form, evidence.name)
     seen = dict(outcomes(judged, threshold, recipe.seed))
     return Trained(evidence, threshold, shown, calibration, seen)

@@ -70,7 +70,9 @@ def named(group: list[Run]) -> Iterable[Run]:
     """The same runs, with the differing fields in the label when a seed occurs twice."""
     if max(Counter(run.seed for run in group).values()) == 1:
         return group
-    keys = sorted({key for run in group for key in run.recipe} - {"seed", "id", "formulation"})
+    keys = sorted(
+        {key for run in group for key in run.recipe} - {"seed", "id", "formulation", "runs"}
+    )
     differing = [k for k in keys if len({json.dumps(run.recipe.get(k)) for run in group}) > 1]
     if not differing:
         return [replace(run, label=f"{run.label} ({run.id})") for run in group]

@@ -1,5 +1,7 @@
 """A backbone that gives features and the head that a formulation puts on it."""
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
@@ -11,7 +13,9 @@ from ova.models.backbone import Backbone
 from ova.nn.formulations import FORMULATIONS
 from ova.nn.heads import LastLayer
 from ova.nn.losses import wide
+from ova.training.dropping import dropouts
 from ova.training.recipe import Recipe
+from ova.training.together import MeanOfP, members_of, side_by_side
 
 PER_CLASS, AT_MOST = 8, 2048  # examples that a head starts from
 
@@ -42,11 +46,15 @@ class Classifier(nn.Module):
 
 def build(recipe: Recipe, task: Task) -> Classifier:
     """The recipe's network with the first weights that its seed decides."""
+    if recipe.members > 1:
+        return together([build(each, task) for each in members_of(recipe)], recipe.formulation)
     torch.manual_seed(recipe.seed)
     backbone = model(recipe.model)(task.shape, recipe.dropout)
     for module in backbone.modules() if recipe.norm_momentum else ():
         if isinstance(module, _BatchNorm):
             module.momentum = recipe.norm_momentum
+    if recipe.samples:
+        dropouts(backbone)  # before any training: without one all passes would be the same
     return assemble(backbone, recipe.formulation, len(task.classes), images=len(task.shape) == 3)
 
 
@@ -57,6 +65,13 @@ def assemble(backbone: Backbone, formulation: str, classes: int, images: bool) -
     if images:  # convolutions run faster with the channels last
         net = net.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     return net
+
+
+def together(members: Sequence[Classifier], formulation: str) -> Classifier:
+    """Several classifiers of a formulation as one, for `answering` to read."""
+    backbone = side_by_side([member.backbone for member in members])
+    head = MeanOfP([member.head for member in members], FORMULATIONS[formulation])
+    return Classifier(backbone, head)
 
 
 @torch.no_grad()

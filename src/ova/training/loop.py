@@ -19,11 +19,12 @@ from ova.files import write_lines
 from ova.nn.formulations import FORMULATIONS
 from ova.training import checkpoint
 from ova.training.augment import changes
-from ova.training.classifier import Classifier, build, start
+from ova.training.classifier import Classifier, build, start, together
 from ova.training.engine import Machine, seed_of, share
 from ova.training.optimisation import learning_rate, optimiser, set_learning_rate
 from ova.training.recipe import Recipe
-from ova.training.run_folder import BEST, CHECKPOINT, LOG, MODEL, read_log
+from ova.training.run_folder import BEST, CHECKPOINT, LOG, MEMBER, MODEL, read_log
+from ova.training.together import members_of
 
 HELD = 512  # validation examples that one process takes at a time
 
@@ -75,6 +76,9 @@ def fit(
     weights: Path | None = None,
 ) -> Iterator[Progress]:
     """Train, or go on training, what the recipe says; ends with the weights in the folder, or there."""
+    if recipe.members > 1:
+        yield from fit_members(fabric, task, recipe, folder, machine, weights or folder / MODEL)
+        return
     run = Training(fabric, task, recipe, folder, machine)
     while (
         run.step < run.steps
@@ -84,6 +88,25 @@ def fit(
         yield from run.train_epoch()
         run.store()
     run.finish(weights or folder / MODEL)
+
+
+def fit_members(
+    fabric: Fabric, task: Task, recipe: Recipe, folder: Path, machine: Machine, weights: Path
+) -> Iterator[Progress]:
+    """Train every member in a folder of its own, then put their weights into one file."""
+    found = {folder / MEMBER / str(k): each for k, each in enumerate(members_of(recipe))}
+    for home, each in found.items():
+        home.mkdir(parents=True, exist_ok=True)
+        if not (home / MODEL).exists():
+            yield from fit(fabric, task, each, home, machine)
+    if fabric.global_rank == 0:
+        nets = [trained(task, each, home / MODEL) for home, each in found.items()]
+        whole = together(nets, recipe.formulation)
+        checkpoint.save(weights, whole.state_dict(), {"recipe": recipe.digest})
+        for home in found:  # of no more use, but for the log
+            for name in (CHECKPOINT, BEST, MODEL):
+                (home / name).unlink(missing_ok=True)
+    fabric.barrier()
 
 
 def stops_early(log: Sequence[dict[str, Any]], patience: int) -> bool:

@@ -1,16 +1,21 @@
 """Predictions of a trained network on a set of examples, each row once, whatever the processes."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 from lightning_fabric import Fabric
+from torch import Tensor
 
 from ova.data.task import Examples, Task, plan
 from ova.nn.formulations import Formulation
 from ova.predictions import Predictions, merge, read, write
+from ova.predictions.averaging import averaged
+from ova.predictions.columns import Array
 from ova.training.classifier import Classifier
-from ova.training.engine import share
+from ova.training.dropping import dropping
+from ova.training.engine import seed_of, share
 
 BATCH = 512  # fixed, so that a prediction never depends on the recipe's batch size
 
@@ -23,6 +28,8 @@ class Predictor:
     net: Classifier
     task: Task
     form: Formulation
+    seed: int = 0
+    samples: int = 0  # passes with dropout on; 0: one without
 
 
 @torch.inference_mode()
@@ -37,15 +44,25 @@ def predict(
     batches = (rows[rows < limit] if limit else rows for rows in plan(examples, BATCH, None))
     mine = share(fabric, batches)
     for rows, (x, y) in zip(mine, examples.batches(mine), strict=True):
-        z = predictor.net(predictor.task.prepare(x.to(fabric.device))).float()
+        x = predictor.task.prepare(x.to(fabric.device))  # noqa: PLW2901
+        z = predictor.net(x).float()
         part = Predictions.from_logits(
             *(t.cpu().numpy() for t in (z, form.log_probs(z), y)),
             id=rows.numpy(),
             normalised=form.normalised,
-            keep_probs=matrix,
+            keep_probs=matrix and not predictor.samples,
         )
+        if predictor.samples:
+            part = averaged(passes(predictor, x, rows), part, keep_probs=matrix)
         parts.append(part)
     return merge(parts)
+
+
+def passes(predictor: Predictor, x: Tensor, rows: Tensor) -> Iterator[Array]:
+    """The probabilities of prepared inputs by every pass with dropout on."""
+    for sample in range(predictor.samples):
+        with dropping(predictor.net, rows, seed_of(predictor.seed, sample)):
+            yield predictor.form.probs(predictor.net(x).double()).cpu().numpy()
 
 
 def predict_to(

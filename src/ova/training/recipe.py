@@ -14,6 +14,7 @@ from ova.files import read_json, read_lines
 from ova.models import MODELS, model
 from ova.nn.formulations import FORMULATIONS
 
+MEMBERS = "runs"  # what the recipe of an ensemble has besides: its runs
 OWN = "own"  # data that no table knows: the user's, read by `ova train`
 OPTIMISERS = ("sgd", "adam", "adamw")
 SCHEDULES = ("constant", "linear", "cosine", "steps")
@@ -62,6 +63,12 @@ class Recipe:
     decay_by: float = number(0.1, 0, 1, "factor of each decay")
     clip: float = number(0.0, 0, inf, "largest norm of the gradient; 0: no clipping")
     dropout: float = number(0.0, 0, 0.99, "dropout of the backbone")
+    members: int = number(
+        1, 1, 1000, "networks, trained with seeds that follow from the seed; their mean p predicts"
+    )
+    samples: int = number(
+        0, 0, 10_000, "passes with dropout on, whose mean p predicts; 0: one pass without"
+    )
     augment: str = choice(
         "usual",
         ("usual", "none", "augmix", "pixmix"),
@@ -187,6 +194,11 @@ def parse(setting: str) -> tuple[str, Any]:
 def from_json(content: Mapping[str, Any], source: Path | str) -> Recipe:
     """The recipe in a JSON object; the error names the file and what is wrong with it."""
     known = {each.name for each in fields(Recipe)}
+    if isinstance(content, Mapping) and MEMBERS in content:
+        raise BadInput(
+            f"{source} is of an ensemble, which `ova ensemble` makes from the folders of its members, "
+            f"{', '.join(content[MEMBERS])}; run those"
+        )
     if not isinstance(content, Mapping) or set(content) - known:
         extra = sorted(set(content) - known) if isinstance(content, Mapping) else content
         raise BadInput(f"{source} is not a recipe: it has {extra}; known are {sorted(known)}")

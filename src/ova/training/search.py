@@ -117,7 +117,9 @@ def searches(
     count = trials or experiment.trials
     found = [Search(experiment, name, count, settings=settings, **more) for name in names]
     for search in found:
-        search.recipe(0)  # a setting that cannot be is told before the first trial
+        # A setting that cannot be is told before the first trial.
+        if search.recipe(0).members > 1:
+            raise BadInput("a trial is one network: leave members out, and give it to `ova run`")
     return found
 
 

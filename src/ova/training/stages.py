@@ -16,7 +16,6 @@ from ova.data.task import Task
 from ova.errors import BadInput, pick
 from ova.files import Row, read_object, write_json
 from ova.metrics.evaluate import evaluate
-from ova.nn.formulations import FORMULATIONS
 from ova.posthoc.calibration import CALIBRATIONS, Calibration, usual
 from ova.predictions import Predictions, SetName, has_matrix, read
 from ova.predictions.sets import VALIDATION
@@ -39,6 +38,7 @@ from ova.training.run_folder import (
     predictions_path,
     write_measurements,
 )
+from ova.training.together import form_of
 
 MATRIX = 20_000_000  # keep the whole probability matrix of a set up to this many entries
 SHIFTED = 1_000_000  # the same for a shifted set, of which there are many
@@ -103,13 +103,13 @@ def stages(
             yield Stage("complete")
             return
         yield Stage("data")
-        task, form = make(), FORMULATIONS[recipe.formulation]
+        task, form = make(), form_of(recipe)
         record = begin(folder, recipe, task, fabric, weights)
         if not weights.exists():
             with timed("training", record):
                 yield from fit(fabric, task, recipe, folder, machine, weights)
         net = fabric.to_device(trained(task, recipe, weights))
-        predictor = Predictor(fabric, net, task, form)  # type: ignore[arg-type]
+        predictor = Predictor(fabric, net, task, form, recipe.seed, recipe.samples)  # type: ignore[arg-type]
         with timed("prediction", record):
             yield from predict_all(predictor, recipe, folder)
         if fabric.global_rank == 0:
@@ -183,8 +183,7 @@ def chosen(task: Task, recipe: Recipe) -> list[SetName]:
 def predict_all(predictor: Predictor, recipe: Recipe, folder: Path) -> Iterator[Stage]:
     """Write the predictions of every evaluation set that has none yet.
 
-    The whole matrix of probabilities is kept where it is small; of shifted sets only temperature
-    reads it, which is for formulations that sum to one.
+    The whole matrix of probabilities is kept where it is small: temperature and ensembles read it.
     """
     task = predictor.task
     makers = {name: task.evaluations[name] for name in chosen(task, recipe)}
@@ -196,24 +195,26 @@ def predict_all(predictor: Predictor, recipe: Recipe, folder: Path) -> Iterator[
         yield Stage(f"predicting {name}", number, len(makers))
         examples, limit = make(), recipe.shift_examples if name.shifted else 0
         cells = min(limit or len(examples), len(examples)) * len(task.classes)
-        matrix = cells <= MATRIX
-        if name.shifted:
-            matrix = predictor.form.normalised and cells <= SHIFTED
-        predict_to(path, predictor, examples, limit, matrix)
+        predict_to(path, predictor, examples, limit, cells <= (SHIFTED if name.shifted else MATRIX))
 
 
 def measure(predictor: Predictor, recipe: Recipe, folder: Path) -> None:
-    """Turn predictions into measurements and curves; every file is read once."""
-    names = {n for n in chosen(predictor.task, recipe) if not n.chooses} | {VALIDATION}
-    held = read(predictions_path(folder, VALIDATION))
-    calibration = calibrate(held, names, folder)
-    sets: dict[str, Predictions | Callable[[], Predictions]] = {VALIDATION: inside(held)}
-    sets |= {name: partial(measured, folder, name) for name in names - {VALIDATION}}
-    rows, curves = evaluate(sets, calibration=calibration, halves=True)
+    """Turn predictions into measurements and curves, and look at what the network learned."""
+    rows, curves = of_predictions(folder, chosen(predictor.task, recipe))
     more, pictures = embedding_rows(predictor.net, predictor.task)
     if recipe.data == "toy":
         pictures.append(landscape(predictor.net, predictor.form))
     write_measurements(folder, [*rows, *more], [*curves, *pictures])
+
+
+def of_predictions(folder: Path, predicted: Iterable[SetName]) -> tuple[list[Row], list[Row]]:
+    """Measurements and curves of the predictions in a folder; every file is read once."""
+    names = {name for name in predicted if not name.chooses} | {VALIDATION}
+    held = read(predictions_path(folder, VALIDATION))
+    calibration = calibrate(held, names, folder)
+    sets: dict[str, Predictions | Callable[[], Predictions]] = {VALIDATION: inside(held)}
+    sets |= {name: partial(measured, folder, name) for name in names - {VALIDATION}}
+    return evaluate(sets, calibration=calibration, halves=True)
 
 
 def measured(folder: Path, name: SetName) -> Predictions:
