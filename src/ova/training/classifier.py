@@ -29,11 +29,15 @@ class Classifier(nn.Module):
         return next(self.parameters()).device
 
     def forward(self, x: Tensor) -> Tensor:
-        """The logits of a prepared batch; the head has all digits, whatever the backbone has."""
+        """The logits of a prepared batch."""
+        return self.both(x)[1]
+
+    def both(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Features and logits; the head has all digits, whatever the backbone has."""
         f = wide(self.backbone(x))
         with torch.autocast(f.device.type, enabled=False):
             z: Tensor = self.head(f)
-        return z
+        return f, z
 
 
 def build(recipe: Recipe, task: Task) -> Classifier:

@@ -1,14 +1,17 @@
 """Predictions of a trained network on a set of examples, each row once, whatever the processes."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
 import torch
 from lightning_fabric import Fabric
 
 from ova.data.task import Examples, Task, plan
 from ova.nn.formulations import Formulation
 from ova.predictions import Predictions, merge, read, write
+from ova.predictions.columns import Array
+from ova.scores import SCORES, FittedScores, Outputs
 from ova.training.classifier import Classifier
 from ova.training.engine import share
 
@@ -23,6 +26,8 @@ class Predictor:
     net: Classifier
     task: Task
     form: Formulation
+    scores: FittedScores | None = None  # whose values come along as columns
+    keep_features: bool = False
 
 
 @torch.inference_mode()
@@ -37,15 +42,36 @@ def predict(
     batches = (rows[rows < limit] if limit else rows for rows in plan(examples, BATCH, None))
     mine = share(fabric, batches)
     for rows, (x, y) in zip(mine, examples.batches(mine), strict=True):
-        z = predictor.net(predictor.task.prepare(x.to(fabric.device))).float()
+        features, z = predictor.net.both(predictor.task.prepare(x.to(fabric.device)))
+        z = z.float()
+        f, *said = (t.cpu().numpy() for t in (features.float(), z, form.log_probs(z), y))
         part = Predictions.from_logits(
-            *(t.cpu().numpy() for t in (z, form.log_probs(z), y)),
-            id=rows.numpy(),
-            normalised=form.normalised,
-            keep_probs=matrix,
+            *said, id=rows.numpy(), normalised=form.normalised, keep_probs=matrix
         )
-        parts.append(part)
+        if predictor.scores is not None:
+            part = replace(part, scores=columns(predictor.scores, part, f, *said[:2]))
+        parts.append(replace(part, features=f) if predictor.keep_features else part)
     return merge(parts)
+
+
+def fitted(scores: FittedScores) -> list[str]:
+    """The scores that predictions do not say by themselves, which are columns of their own."""
+    return [name for name in scores.names if SCORES[name].column is None]
+
+
+def columns(
+    scores: FittedScores, said: Predictions, f: Array, z: Array, log_p: Array
+) -> dict[str, Array]:
+    """The values of the fitted scores; a row whose features are no numbers is as far outside as can be."""
+    whole = np.isfinite(f).all(1) & np.isfinite(z).all(1)
+    known = {"features": f[whole], "logits": z[whole], "log_p": log_p[whole]}
+    rows = Outputs(**known, predictions=said.take(whole), normalised=bool(said.normalised))
+    found = scores(rows) if whole.any() else {}
+    values = {name: np.full(len(said), -np.inf) for name in fitted(scores)}
+    for name, column in values.items():
+        if name in found:
+            column[whole] = found[name]
+    return values
 
 
 def predict_to(
