@@ -117,7 +117,8 @@ def mixed(inside: Array, right: Array, outside: Array | None) -> Mixed:
     if np.isnan(values).any():
         raise BadInput("a value of a score is NaN")
     order = np.argsort(-values, kind="stable")
-    ends = np.append(np.flatnonzero(np.diff(values[order])), len(values) - 1)
+    down = values[order]
+    ends = np.append(np.flatnonzero(down[1:] != down[:-1]), len(values) - 1)
     return Mixed(order, np.concatenate([~right, np.ones(len(o), bool)])[order], ends)
 
 

@@ -204,7 +204,9 @@ def halves_of(
     """What verdicts are about: accuracy and ECE of the test set, ECE under shift, AUROC by scores."""
     if name.outside and test is not None:
         both = _both(test, p)
-        known = {s: auroc_of_sets((TEST, both[s][0]), (name, both[s][1])) for s in scores if s in both}
+        known = {
+            s: auroc_of_sets((TEST, both[s][0]), (name, both[s][1])) for s in scores if s in both
+        }
         return {(name, "auroc", s): halved for s, halved in known.items() if halved is not None}
     metrics = ("accuracy", "ece") if name == TEST else ("ece",) if name.shifted else ()
     return {(name, metric, ""): h for metric, h in of_set(name, p, metrics).items()}

@@ -60,9 +60,7 @@ def of_set(name: SetName, p: Predictions, metrics: Iterable[str]) -> dict[str, H
     }
 
 
-def auroc_of_sets(
-    inside: tuple[SetName, Array], outside: tuple[SetName, Array]
-) -> Halved | None:
+def auroc_of_sets(inside: tuple[SetName, Array], outside: tuple[SetName, Array]) -> Halved | None:
     """The AUROC by a score, both sets halved apart."""
     (one, p), (other, q) = inside, outside
     if min(len(p), len(q)) < LEAST:

@@ -37,7 +37,7 @@ def ood_table(runs: Sequence[Run]) -> Markup | None:
         for each in estimates(select.values(runs, "auroc", dataset), labels(runs)).values()
     )
     caption = (
-        "Telling unknown inputs from known ones by a score, which is chosen above; chance is an "
+        "Telling unknown inputs from known ones by the score in the bar above; chance is an "
         f"AUROC of 0.5; 95 % intervals {basis(shown)}"
     )
     return table(head, [*body, none], caption, "ood")

@@ -36,11 +36,12 @@ class Question:
         return select.over(runs, self.metric, self.meant, score)
 
     def best(self, runs: Sequence[Run], among: Iterable[str] | None = None) -> str | None:
-        """The score with the best mean among those that all of the runs have."""
+        """The score with the best mean among those that all measured runs have."""
+        count = len(self.rows(runs, PLAIN))
         means = {
             score: fmean(row["value"] for row in rows)
             for score in (measured(runs) if among is None else among)
-            if len(rows := self.rows(runs, score)) == len(runs)
+            if (rows := self.rows(runs, score)) and len(rows) == count
         }
         if not means:
             return None
@@ -58,7 +59,7 @@ def measured(runs: Sequence[Run]) -> list[str]:
         str(row["score"])
         for run in runs
         for row in run.measurements
-        if "score" in row and SetName(row["dataset"]).outside
+        if "score" in row and SetName(row["dataset"]).kind in ("ood", "test+ood")
     )
     return [name for name in SCORES if name in found] + [n for n in found if n not in SCORES]
 
@@ -103,10 +104,8 @@ def counted(names: Sequence[str]) -> str:
     return ", ".join(f"{name} ({n})" for name, n in counts.most_common())
 
 
-def overview(runs: Sequence[Run]) -> Markup | None:
-    """Per formulation: max p, the chosen score and the best one; None where nothing is compared."""
-    if len(measured(runs)) < 2:
-        return None
+def overview(runs: Sequence[Run]) -> Markup:
+    """Per formulation: max p, the chosen score and the best one."""
     body = []
     for label in labels(runs):
         mine = of_label(runs, label)
@@ -132,27 +131,11 @@ def cell(rows: Sequence[Row], name: str) -> Markup:
 
 
 def card(runs: Sequence[Run]) -> Markup | None:
-    """The best formulation by max p, by its chosen score and in hindsight, whoever it is."""
+    """The table as a card of the summary."""
     if len(measured(runs)) < 2:
         return None
-    lines, top = [], None
-    for way, said in WAYS.items():
-        found = {label: by_way(way, of_label(runs, label), AUROC) for label in labels(runs)}
-        means = {label: fmean(r["value"] for r in rows) for label, (rows, _) in found.items() if rows}
-        if not means:
-            continue
-        label = max(means, key=means.__getitem__)
-        top = means[label] if way != BEST else top
-        name = "" if way == PLAIN else f" by {found[label][1]}"
-        lines.append(el("li", f"{said}: {label}{name}, {plain(means[label])}"))
-    return el(
-        "section",
-        el("h4", "By which number should it refuse?"),
-        el("p", plain(top), class_="big") if top is not None else None,
-        el("ul", lines),
-        el("p", "OOD AUROC by score", class_="unit"),
-        class_="card",
-    )
+    question = el("h4", "By which number should it refuse?")
+    return el("section", question, overview(runs), class_="card wide")
 
 
 def free_rivals(runs: Sequence[Run]) -> list[str]:
@@ -182,10 +165,14 @@ def best_free(runs: Sequence[Run], label: str, question: Question) -> tuple[floa
     """The best of the scores that need no fit, max p apart."""
     mine = of_label(runs, label)
     name = question.best(mine, [s for s in FREE if s != PLAIN])
-    return name and (fmean(row["value"] for row in question.rows(mine, name)), label, name) or None
+    if name is None:
+        return None
+    return fmean(row["value"] for row in question.rows(mine, name)), label, name
 
 
-def best_of(runs: Sequence[Run], names: Sequence[str], way: str, question: Question) -> float | None:
+def best_of(
+    runs: Sequence[Run], names: Sequence[str], way: str, question: Question
+) -> float | None:
     """The best mean of any of the formulations."""
     found = (by_way(way, of_label(runs, name), question)[0] for name in names)
     means = [fmean(row["value"] for row in rows) for rows in found if rows]

@@ -58,7 +58,7 @@ def experiment(page: Page, name: str, runs: Sequence[Run], old: Sequence[Run] | 
         "unknown": [evidence.ood_table(runs)],
     }
     parts: list[Any] = [el("h2", name), facts(name, runs), contents(at, bodies), first(runs)]
-    parts += [summary.cards(runs), summary.overview(runs), scores.overview(runs)]
+    parts += [summary.cards(runs), summary.overview(runs)]
     if old is not None:
         parts += [el("h3", "Against the baseline"), comparison.against(runs, old)]
     for key, body in bodies.items():

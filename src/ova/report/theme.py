@@ -29,9 +29,7 @@ QUIET = "#8A8F98"
 FILTERS = [alt.param(name=name, value=[]).param for name in ("hidden_labels", "hidden_seeds")]
 THRESHOLD = alt.param(name="threshold", value=-1).param
 SCORE = alt.param(name="score", value="max_p").param
-BY_SCORE = (
-    "score == 'chosen' ? datum.chosen : score == 'best' ? datum.best : datum.score == score"
-)
+BY_SCORE = "score == 'chosen' ? datum.chosen : score == 'best' ? datum.best : datum.score == score"
 SHOWN = "indexof(hidden_labels, datum.label) < 0 && indexof(hidden_seeds, datum.seed) < 0"
 LABEL_SHOWN = "indexof(hidden_labels, datum.label) < 0"
 

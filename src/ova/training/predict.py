@@ -64,8 +64,13 @@ def columns(
 ) -> dict[str, Array]:
     """The values of the fitted scores; a row whose features are no numbers is as far outside as can be."""
     whole = np.isfinite(f).all(1) & np.isfinite(z).all(1)
-    known = {"features": f[whole], "logits": z[whole], "log_p": log_p[whole]}
-    rows = Outputs(**known, predictions=said.take(whole), normalised=bool(said.normalised))
+    rows = Outputs(
+        features=f[whole],
+        logits=z[whole],
+        log_p=log_p[whole],
+        predictions=said.take(whole),
+        normalised=bool(said.normalised),
+    )
     found = scores(rows) if whole.any() else {}
     values = {name: np.full(len(said), -np.inf) for name in fitted(scores)}
     for name, column in values.items():

@@ -17,7 +17,8 @@ from ova.scores.moments import AFFINE
 from ova.training.predict import BATCH, Predictor
 from ova.training.run_folder import SCORED
 
-ROWS, CELLS = 50_000, 1 << 26  # of a fit: at most so many training rows, and numbers in their features
+ROWS = 50_000  # training rows of a fit at most
+CELLS = 1 << 26  # and numbers in their features: a quarter of a gibibyte
 HELD = 5_000  # validation rows at most, by which joints of scores are scaled
 
 
@@ -67,9 +68,12 @@ def outputs(predictor: Predictor, examples: Examples, rows: Tensor) -> Iterator[
     for x, y in examples.batches(plan):
         f, z = predictor.net.both(predictor.task.prepare(x.to(device)))
         whole = (f.isfinite().all(1) & z.isfinite().all(1)).cpu()
-        f, z, log_p = (t.cpu()[whole].numpy() for t in (f.float(), z.float(), form.log_probs(z)))
         yield Outputs(
-            features=f, logits=z, log_p=log_p, target=y[whole].numpy(), normalised=form.normalised
+            features=f.float().cpu()[whole].numpy(),
+            logits=z.float().cpu()[whole].numpy(),
+            log_p=form.log_probs(z).cpu()[whole].numpy(),
+            target=y[whole].numpy(),
+            normalised=form.normalised,
         )
 
 
@@ -87,4 +91,3 @@ def affine(head: LastLayer, f: Array) -> AffineHead | None:
     found = AffineHead((z[1:] - z[0]).T.cpu().numpy(), z[0].cpu().numpy())
     left = np.square(found(f.astype(np.float64)) - truth).sum()
     return found if left <= AFFINE * np.square(truth - truth.mean(0)).sum() else None
-

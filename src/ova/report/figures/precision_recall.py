@@ -37,7 +37,7 @@ def panel(labels: Sequence[str], name: str) -> theme.Chart:
 
 FIGURE = Figure(
     title="How pure are the answers?",
-    caption="Of the inputs that are answered, how many are known at all? Higher is better.",
+    caption="Of the inputs that are answered, how many are known at all? Higher is better. By the score in the bar.",
     needs="`precision_recall` curves, which need an OOD set",
     section="unknown",
     rows=rows,

@@ -1,6 +1,7 @@
 """ROC curves of unknown inputs against known ones, with the slider's working point."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import altair as alt
 
@@ -40,7 +41,7 @@ def draw(rows: Sequence[Row], labels: Sequence[str]) -> theme.Chart:
     """One panel per OOD set; a known input is the positive class."""
     charts = [panel(labels, name) for name in distinct(rows, "dataset")]
     chart = alt.concat(*charts, columns=3, spacing=30)
-    page = {"cell": 250, "extra": 62, "columns": 3, "limit": 360}
+    page: dict[str, Any] = {"cell": 250, "extra": 62, "columns": 3, "limit": 360}
     return theme.finish(chart, rows, linked=True, scored=True, **page)
 
 
@@ -69,7 +70,7 @@ FIGURE = Figure(
     caption=(
         "Up: known inputs that are answered. Right: unknown inputs let through by mistake. The "
         "nearer to the upper left corner, the better; dots mark the threshold that is set above, "
-        "for max p; the score is chosen above too."
+        "which is one of max p. The bar at the top switches the score."
     ),
     needs="`roc` curves, which need an OOD set",
     section="unknown",
