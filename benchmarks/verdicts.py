@@ -79,7 +79,7 @@ def auroc(rng: np.random.Generator, n: int, seeds: int, gains: Sequence[float]) 
         for s in range(seeds):
             a, b = (1 / (1 + np.exp(-z)) for z in (inside[k, s] + 1 + gain, outside[k, s]))
             p, q = said(a, np.ones(n, bool)), said(b, np.zeros(n, bool))
-            halved = auroc_of_sets((TEST, p), (OUTSIDE, q))
+            halved = auroc_of_sets((TEST, p.confidence), (OUTSIDE, q.confidence))
             rows.append(row(k, s, 2 * n, detection("auroc", "max_p")(p, q), halved))
     return rows
 

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Mapping
 
 import protocols
+import scored
 import tables
 import tree
 from committed import ROOT
@@ -25,7 +26,7 @@ PAGES: dict[str, Parts] = {
     },
     "docs/reproduction.md": {"claims": tables.claims, "variants": tables.variants},
     "docs/experiments.md": {"protocols": protocols.every_protocol},
-    "docs/scores.md": {"scores": tables.scores},
+    "docs/scores.md": {"scores": tables.scores, "measured": scored.every_experiment},
     "docs/tree.md": {"tree": tree.full},
 }
 

@@ -4,7 +4,8 @@
     python results/collect.py --time    says how long the committed recipes took
 
 A run takes the place of the committed one with the same recipe; all others stay. Curves are kept
-for seed 0 only: they are large, and one seed draws every figure.
+for seed 0 only: they are large, and one seed draws every figure. Of scores that are neither max p nor
+the run's choice the metrics that a table shows are kept, to six digits.
 """
 
 import sys
@@ -14,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ova.errors import BadInput
+from ova.files import Row
 from ova.training.run_folder import (
     Run,
     complete,
@@ -24,6 +26,7 @@ from ova.training.run_folder import (
 )
 
 HERE = Path(__file__).parent
+SHOWN = ("auroc", "fpr95", "aupr_outside", "aurc", "augrc")  # of every score
 
 
 def collect(runs: Path, into: Path = HERE) -> list[Run]:
@@ -36,8 +39,20 @@ def collect(runs: Path, into: Path = HERE) -> list[Run]:
 
 
 def light(run: Run) -> Run:
-    """The run, with its curves only if its seed is 0."""
-    return run if run.seed == 0 else replace(run, curves=())
+    """The run, with its curves only if its seed is 0, and of most scores only what tables show."""
+    whole = {"max_p", run.manifest.get("score", {}).get("chosen", "max_p")}
+    rows = [
+        row if row.get("score", "max_p") in whole else short(row)
+        for row in run.measurements
+        if row.get("score", "max_p") in whole or row["metric"] in SHOWN
+    ]
+    return replace(run, measurements=rows, curves=run.curves if run.seed == 0 else ())
+
+
+def short(row: Row) -> Row:
+    """The row with its value to six digits."""
+    value = row["value"]
+    return row | {"value": None if value is None else float(f"{value:.6g}")}
 
 
 def merge(folder: Path, new: Iterable[Run]) -> None:

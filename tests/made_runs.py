@@ -81,8 +81,15 @@ def ranking(inside: Any, out: Any) -> tuple[dict[str, Any], dict[str, Any], floa
     return roc, {"recall": six(tpr), "precision": six(precision)}, auroc, aupr
 
 
+def aurc(inside: Any, right: Any, out: Any) -> float:
+    """The mean risk of the k surest of both; outside answers are wrong."""
+    wrong = np.concatenate([~right, np.ones(len(out), bool)])
+    order = np.argsort(-np.concatenate([inside, out]), kind="stable")
+    return float((np.cumsum(wrong[order]) / np.arange(1, len(order) + 1)).mean())
+
+
 def one_run(
-    name: str, seed: int, *, n: int, shift: bool, ood: tuple[str, ...]
+    name: str, seed: int, *, n: int, shift: bool, ood: tuple[str, ...], scored: bool = False
 ) -> tuple[list, list]:
     """Measurements and curves of one run."""
     rng = np.random.default_rng([seed, sum(map(ord, name))])
@@ -112,6 +119,15 @@ def one_run(
         roc, pr, auroc, aupr = ranking(c, out)
         say(f"ood/{each}", "auroc", auroc, score="max_p")
         say(f"ood/{each}", "aupr_outside", aupr, score="max_p")
+        say(f"test+ood/{each}", "aurc", aurc(c, right, out), score="max_p")
+        if scored:  # a second score, which sees the outside better and right answers no better
+            free, far = c + 0.1, out - 0.1
+            roc2, pr2, auroc2, aupr2 = ranking(free, far)
+            say(f"ood/{each}", "auroc", auroc2, score="energy")
+            say(f"ood/{each}", "aupr_outside", aupr2, score="energy")
+            say(f"test+ood/{each}", "aurc", aurc(free, right, far), score="energy")
+            draw(f"ood/{each}", "roc", roc2, score="energy")
+            draw(f"ood/{each}", "precision_recall", pr2, score="energy")
         draw(f"ood/{each}", "roc", roc, score="max_p")
         draw(f"ood/{each}", "precision_recall", pr, score="max_p")
         both, good = np.concatenate([c, out]), np.concatenate([right, np.zeros(n, bool)])
@@ -226,6 +242,7 @@ def make(
     ood: tuple[str, ...] = ("cifar100", "svhn"),
     toy: bool = False,
     n: int = 2000,
+    scored: bool = False,
 ) -> Path:
     """The folder of an experiment, written below `root`."""
     for name in names:
@@ -242,11 +259,14 @@ def make(
                 "batch_size": 128,
                 "lr": 0.1,
             }
-            rows, curves = one_run(name, seed, n=n, shift=shift, ood=ood)
+            rows, curves = one_run(name, seed, n=n, shift=shift, ood=ood, scored=scored)
             curves += toy_curves(name, seed) if toy else []
-            write_run(
-                root / experiment / f"{name}-s{seed}", recipe, rows, curves, log_rows(name, seed)
-            )
+            folder = root / experiment / f"{name}-s{seed}"
+            write_run(folder, recipe, rows, curves, log_rows(name, seed))
+            if scored:
+                told = json.loads((folder / "manifest.json").read_text())
+                told["score"] = {"chosen": "energy" if seed else "max_p", "why": "", "areas": {}}
+                (folder / "manifest.json").write_text(json.dumps(told))
     history = root / f"{experiment}-tune"
     history.mkdir()
     trials = [

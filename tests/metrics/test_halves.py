@@ -52,7 +52,7 @@ def test_a_mean_on_halves_is_the_metric_of_each_half():
 
 def test_the_aurocs_of_halves_are_those_of_each_half_to_first_order():
     a, b = said(600), said(500, 1, outside=True)
-    found = there(halves.auroc_of_sets((TEST, a), (OTHER, b))).values
+    found = there(halves.auroc_of_sets((TEST, a.confidence), (OTHER, b.confidence))).values
     pairs = zip(drawn(TEST, 600), drawn(OTHER, 500), strict=True)
     slow = np.array([auroc(rank(a.confidence[i], b.confidence[j])) for i, j in pairs])
     whole = there(detection("auroc", "max_p")(a, b))
@@ -107,7 +107,7 @@ def test_halves_vary_as_new_sets_do():
 def test_what_verdicts_are_about_has_its_halves_and_nothing_else():
     sets = {"test": said(100), "validation": said(60, 9), "ood/x": said(80, 2, outside=True)}
     sets |= {f"shift/{t}/{s}": said(50, s) for t in ("fog", "rain") for s in (1, 3)}
-    rows, _ = evaluate(sets, halves=True)
+    rows, _ = evaluate(sets, halves=("max_p",))
     with_halves = {(r["dataset"], r["metric"], r.get("score")): r for r in rows if "halves" in r}
     assert set(with_halves) == {
         ("test", "accuracy", None),
@@ -129,4 +129,4 @@ def test_what_verdicts_are_about_has_its_halves_and_nothing_else():
 
 def test_too_few_examples_have_no_halves():
     few = {"test": said(29), "ood/x": said(100, outside=True)}
-    assert not any("halves" in row for row in evaluate(few, halves=True)[0])
+    assert not any("halves" in row for row in evaluate(few, halves=("max_p",))[0])

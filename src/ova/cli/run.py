@@ -44,6 +44,9 @@ def run(
     device_batch: options.DeviceBatch = 0,
     compile_: options.Compile = False,
     tensorboard: Annotated[bool, Option(help="Also log to TensorBoard.")] = False,
+    keep_features: Annotated[
+        bool, Option("--keep-features", help="Keep the features in the predictions' files.")
+    ] = False,
 ) -> None:
     """Train, predict and measure, stage by stage; what is complete is not run again.
 
@@ -68,7 +71,7 @@ def run(
     runs = [r for each in found for r in each.expand(chosen, seeds, settings or [])]
     runs += [override(r, settings or []) for path in recipe or [] for r in load_all(path)]
     outputs.check_folder("--out", out)
-    machine = Machine(devices, nodes, accelerator, device_batch, compile_)
+    machine = Machine(devices, nodes, accelerator, device_batch, compile_, keep_features)
     failed = run_all(runs, Place(out, data_dir), machine, tensorboard)
     raise typer.Exit(1 if failed else 0)
 

@@ -1,7 +1,7 @@
 """Every metric and curve of every set of predictions: what `ova evaluate` and a run write down."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Protocol
 
@@ -11,7 +11,7 @@ from ova.errors import BadInput
 from ova.files import Row
 from ova.metrics import DETECTION, METRICS, Draws, Interval
 from ova.metrics.calibration import BINS, Reliability, reliability
-from ova.metrics.halves import SCORE, Halved, auroc_of_sets, mean, of_set
+from ova.metrics.halves import Halved, auroc_of_sets, mean, of_set
 from ova.metrics.ranking import Detection, Ranking, precision_recall, rank, roc
 from ova.metrics.resampling import bootstrap_all, bootstrap_ranking
 from ova.metrics.selective import (
@@ -31,7 +31,9 @@ from ova.predictions.sets import TEST
 from ova.scores import scores_of
 
 Sets = Mapping[str, Predictions | Callable[[], Predictions]]
+Key = tuple[str, str, str]  # of a value: data set, metric, and the score if there is one
 POINTS = 500  # of a curve in the report; the numbers are read off all of them
+FEW = 60  # of a curve by any score but the confidence: there are many
 DIGITS = 6
 CALIBRATED = tuple(name for name, metric in METRICS.items() if metric.calibrated)
 
@@ -53,14 +55,15 @@ def evaluate(
     draws: Draws | None = None,
     calibration: Calibration | None = None,
     *,
-    halves: bool = False,
+    halves: Sequence[str] = (),
 ) -> tuple[list[Row], list[Row]]:
     """Measurements and curves of sets named `test`, `shift/<type>/<severity>`, `ood/<name>`, ...
 
     A set may be a function that makes it; then `test` and one other are in memory at a time. With
     `draws` each measurement that can have one has an interval `low`, `high`. With a calibration,
     `test` and the shifted sets have rows after it too, with its method under the key `calibration`.
-    With `halves` what verdicts are about has its values on random halves of the examples.
+    With `halves` what verdicts are about has its values on random halves of the examples, and so
+    has AUROC by the scores that it names.
 
     >>> said = Predictions.from_probs([[0.9, 0.1], [0.4, 0.6]], [0, 0], normalised=True)
     >>> rows, curves = evaluate({"test": said})
@@ -74,7 +77,7 @@ def evaluate(
     after: list[Row] = []
     curves: list[Row] = []
     pooled: dict[int, Reliability] = {}
-    halved: dict[tuple[str, str], Halved] = {}
+    halved: dict[Key, Halved] = {}
     test = _made(sets, TEST) if "test" in sets else None
     for name in names:
         p = test if name == "test" and test is not None else _made(sets, name)
@@ -82,7 +85,7 @@ def evaluate(
             check_classes(p, name, test, TEST)
         rows += measurements(name, p, draws)
         if halves:
-            halved |= halves_of(name, p, test)
+            halved |= halves_of(name, p, test, halves)
         if calibration is not None and name.calibrated:
             after += calibrated(name, calibration.apply(p))
         if name.outside and test is not None:
@@ -196,36 +199,35 @@ def aggregates(rows: list[Row]) -> list[Row]:
 
 
 def halves_of(
-    name: SetName, p: Predictions, test: Predictions | None
-) -> dict[tuple[str, str], Halved]:
-    """What verdicts are about: accuracy and ECE of the test set, ECE under shift, AUROC by confidence."""
-    if name == TEST:
-        found = of_set(name, p, ("accuracy", "ece"))
-    elif name.shifted:
-        found = of_set(name, p, ("ece",))
-    elif name.outside and test is not None:
-        auroc = auroc_of_sets((TEST, test), (name, p))
-        found = {} if auroc is None else {"auroc": auroc}
-    else:
-        found = {}
-    return {(name, metric): values for metric, values in found.items()}
+    name: SetName, p: Predictions, test: Predictions | None, scores: Sequence[str]
+) -> dict[Key, Halved]:
+    """What verdicts are about: accuracy and ECE of the test set, ECE under shift, AUROC by scores."""
+    if name.outside and test is not None:
+        both = _both(test, p)
+        known = {
+            s: auroc_of_sets((TEST, both[s][0]), (name, both[s][1])) for s in scores if s in both
+        }
+        return {(name, "auroc", s): halved for s, halved in known.items() if halved is not None}
+    metrics = ("accuracy", "ece") if name == TEST else ("ece",) if name.shifted else ()
+    return {(name, metric, ""): h for metric, h in of_set(name, p, metrics).items()}
 
 
-def with_halves(rows: list[Row], halved: dict[tuple[str, str], Halved]) -> list[Row]:
+def with_halves(rows: list[Row], halved: dict[Key, Halved]) -> list[Row]:
     """The rows, those of test and outside sets and of the strongest shift with their halves."""
     shifted = {
-        SetName(dataset): h for (dataset, _), h in halved.items() if SetName(dataset).shifted
+        SetName(dataset): h for (dataset, *_), h in halved.items() if SetName(dataset).shifted
     }
     kept = {key: h for key, h in halved.items() if key[0] not in shifted}
     if shifted:
         top = max(name.severity for name in shifted)
         strongest = mean(h for name, h in shifted.items() if name.severity == top)
-        kept[SetName.shift("*", top), "ece"] = strongest
-    return [row | _halves(row, kept.get((row["dataset"], row["metric"]))) for row in rows]
+        kept[SetName.shift("*", top), "ece", ""] = strongest
+    places = ((row["dataset"], row["metric"], row.get("score", "")) for row in rows)
+    return [row | _halves(kept.get(place)) for row, place in zip(rows, places, strict=True)]
 
 
-def _halves(row: Row, found: Halved | None) -> Row:
-    if found is None or row.get("score", SCORE) != SCORE:
+def _halves(found: Halved | None) -> Row:
+    if found is None:
         return {}
     values = {"halves": [_rounded(x) for x in found.values.tolist()]}
     return values | ({"excess": _rounded(found.excess)} if found.excess else {})
@@ -247,9 +249,10 @@ def outside_curves(name: SetName, test: Predictions, p: Predictions) -> Iterator
     yield _curve(mixed, "histogram", vars(histogram(test, p)))
     for score, (a, b) in _both(test, p).items():
         r = rank(a, b)
-        fpr, tpr = _thinned(*roc(r))
+        points = POINTS if score == "max_p" else FEW
+        fpr, tpr = _thinned(*roc(r), points)
         yield _curve(name, "roc", {"fpr": fpr, "tpr": tpr}, score=score)
-        recall, precision = _thinned(*precision_recall(r))
+        recall, precision = _thinned(*precision_recall(r), points)
         columns = {"recall": recall, "precision": precision}
         yield _curve(name, "precision_recall", columns, score=score, positive="inside")
 
@@ -321,11 +324,11 @@ def _risk_coverage(name: str, r: Ranking) -> Row:
     return _curve(name, "risk_coverage", {"coverage": coverage, "risk": risk})
 
 
-def _thinned(x: Array, y: Array) -> tuple[Array, Array]:
-    """At most POINTS of the points, evenly along the path, with both ends."""
-    if len(x) <= POINTS:
+def _thinned(x: Array, y: Array, points: int = POINTS) -> tuple[Array, Array]:
+    """At most so many of the points, evenly along the path, with both ends."""
+    if len(x) <= points:
         return x, y
     path = np.concatenate([[0], np.cumsum(np.abs(np.diff(x)) + np.abs(np.diff(y)))])
-    at = np.searchsorted(path, np.linspace(0, path[-1], POINTS))
+    at = np.searchsorted(path, np.linspace(0, path[-1], points))
     at = np.unique(np.clip(np.append(at, [0, len(x) - 1]), 0, len(x) - 1))
     return x[at], y[at]

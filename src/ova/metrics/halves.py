@@ -18,7 +18,6 @@ from ova.predictions.columns import Array
 COUNT = 100  # halves; benchmarks/verdicts.py has what fewer and more would do
 LEAST = 30  # examples; of fewer nothing can be told
 CELLS = 1 << 22  # examples of halves in memory at a time
-SCORE = "max_p"  # by which the AUROC of a verdict ranks: the confidence
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,14 +60,12 @@ def of_set(name: SetName, p: Predictions, metrics: Iterable[str]) -> dict[str, H
     }
 
 
-def auroc_of_sets(
-    inside: tuple[SetName, Predictions], outside: tuple[SetName, Predictions]
-) -> Halved | None:
-    """The AUROC by confidence, both sets halved apart."""
+def auroc_of_sets(inside: tuple[SetName, Array], outside: tuple[SetName, Array]) -> Halved | None:
+    """The AUROC by a score, both sets halved apart."""
     (one, p), (other, q) = inside, outside
     if min(len(p), len(q)) < LEAST:
         return None
-    above, below = placements(p.confidence, q.confidence)
+    above, below = placements(p, q)
     means = on_halves(one, above.values) + on_halves(other, below.values)
     return Halved(means - above.values.mean())
 

@@ -8,6 +8,7 @@ from ova.predictions.foreign import Reading as Reading
 from ova.predictions.foreign import read_any as read_any
 from ova.predictions.merging import merge as merge
 from ova.predictions.parquet import has_matrix as has_matrix
+from ova.predictions.parquet import lacks as lacks
 from ova.predictions.parquet import read as read
 from ova.predictions.parquet import read_chunks as read_chunks
 from ova.predictions.parquet import write as write

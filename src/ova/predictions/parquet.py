@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -84,8 +84,18 @@ def is_ours(file: pq.ParquetFile) -> bool:
 
 def has_matrix(path: Path) -> bool:
     """Whether the file holds all probabilities; only its schema is read."""
+    return "probs" in _names(path)
+
+
+def lacks(path: Path, scores: Iterable[str], *, features: bool = False) -> bool:
+    """Whether the file is without a score, or without features where they are asked for."""
+    wanted = {SCORE + name for name in scores} | ({"features"} if features else set())
+    return not wanted <= set(_names(path))
+
+
+def _names(path: Path) -> list[str]:
     with open_parquet(path) as file:
-        return "probs" in file.schema_arrow.names
+        return list(file.schema_arrow.names)
 
 
 @contextmanager

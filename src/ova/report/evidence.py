@@ -2,50 +2,90 @@
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ova.files import Row
 from ova.predictions.sets import SetName
 from ova.report import select
-from ova.report.intervals import Estimate, basis, estimates
+from ova.report.intervals import Estimate, basis, estimate, estimates
 from ova.report.markup import Markup, el, join, table
 from ova.report.numbers import interval, plain
 from ova.report.runs import labels
+from ova.report.scores import BEST, CHOSEN, PLAIN, chosen, measured, of_label, picked_by
 from ova.training.run_folder import Run
 
 OOD = {"auroc": "AUROC ↑", "aupr_outside": "AUPR, unknown positive ↑", "fpr95": "FPR at 95 % TPR ↓"}
 OOD |= {"auroc_200": "AUROC on 200 thresholds"}
 
 
+OOD |= {"aurc": "AURC, test mixed in ↓"}
+LACKING = "not measured by this score in this experiment"
+
+
 def ood_table(runs: Sequence[Run]) -> Markup | None:
-    """Per OOD set and label the numbers of telling apart, exact and as the paper's pipeline had them."""
-    names = labels(runs)
-    body: list[list[Any]] = []
-    shown: list[Estimate] = []
-    metrics = [m for m in OOD if any(select.over_ood([run], m) for run in runs)]
-    for dataset in select.outside(runs):
-        found = {m: estimates(select.values(runs, m, dataset), names) for m in metrics}
-        shown += [each for column in found.values() for each in column.values()]
-        for name in names:
-            if any(name in column for column in found.values()):
-                cells = [value(found[m].get(name)) for m in metrics]
-                body.append([dataset.short, name, *cells])
+    """Per OOD set, label and score the numbers of telling apart; the page shows one score at a time."""
+    metrics = [m for m in OOD if any(select.over([run], m, meant(m)) for run in runs)]
+    body = [row for way in ways(runs) for row in ood_rows(runs, metrics, way)]
     if not body:
         return None
-    head = ["Unknown inputs", "Formulation", *(OOD[m] for m in metrics)]
-    caption = (
-        "Telling unknown inputs from known ones by confidence; chance is an AUROC of 0.5; "
-        f"95 % intervals {basis(shown)}"
+    head = ["Unknown inputs", "Formulation", "Score", *(OOD[m] for m in metrics)]
+    none = el("tr", el("td", LACKING, colspan=len(head)), class_="none", hidden=True)
+    shown = (
+        each
+        for dataset in select.outside(runs)
+        for each in estimates(select.values(runs, "auroc", dataset), labels(runs)).values()
     )
-    return table(head, body, caption, "ood")
+    caption = (
+        "Telling unknown inputs from known ones by the score in the bar above; chance is an "
+        f"AUROC of 0.5; 95 % intervals {basis(shown)}"
+    )
+    return table(head, [*body, none], caption, "ood")
 
 
-def value(estimate: Any) -> Markup:
+def ways(runs: Sequence[Run]) -> list[str]:
+    """What the rows of the table may be by: max p, the chosen and the best score, and each of them."""
+    by = measured(runs)
+    if len(by) < 2:
+        return [PLAIN]
+    picked = [CHOSEN] if any(map(chosen, runs)) else []
+    return [PLAIN, *picked, BEST, *(name for name in by if name != PLAIN)]
+
+
+def meant(metric: str) -> Callable[[SetName], bool]:
+    """The sets that a column of the table is measured on."""
+    return (lambda name: name.mixed) if metric == "aurc" else (lambda name: name.outside)
+
+
+def ood_rows(runs: Sequence[Run], metrics: Sequence[str], way: str) -> list[Markup]:
+    """The rows of one score, or of the one that each formulation chose or would have done best with."""
+    rows = []
+    for dataset in select.outside(runs):
+        for label in labels(runs):
+            picks, name = picked_by(way, of_label(runs, label))
+            cells = [value(of_set(picks, m, dataset)) for m in metrics]
+            if any(cell != QUIET for cell in cells):
+                columns = [el("td", cell) for cell in (label, name, *cells)]
+                head = el("th", dataset.short, scope="row")
+                rows.append(el("tr", head, columns, data_score=way, hidden=way != PLAIN))
+    return rows
+
+
+def of_set(picks: Sequence[tuple[Run, str]], metric: str, dataset: SetName) -> Estimate | None:
+    """The estimate of a metric on one outside set, each run by its score."""
+    where = dataset.with_test if metric == "aurc" else dataset
+    rows = [row for run, name in picks for row in select.values([run], metric, where, name)]
+    return estimate(rows) if rows else None
+
+
+QUIET = el("span", "–", class_="quiet")
+
+
+def value(found: Estimate | None) -> Markup:
     """A value with its interval."""
-    if estimate is None:
-        return el("span", "–", class_="quiet")
-    return el("span", el("b", plain(estimate.mean)), " ", el("small", interval(estimate, "")))
+    if found is None:
+        return QUIET
+    return el("span", el("b", plain(found.mean)), " ", el("small", interval(found, "")))
 
 
 def everything(runs: Sequence[Run]) -> Markup:

@@ -4,6 +4,7 @@
   const hidden = { labels: new Set(), seeds: new Set() };
   const charts = [];
   let threshold = data.start;
+  let score = "max_p";
 
   // Rows travel as columns; a column of few values as these values and places among them.
   function unpack(packed) {
@@ -67,6 +68,7 @@
     spec.config.legend.columns = Math.max(2, Math.floor(width / 120));
     for (const param of spec.params || []) {
       if (param.name === "threshold") param.value = snap(chart.experiment);
+      if (param.name === "score") param.value = score;
       if (param.name === "hidden_labels") param.value = [...hidden.labels];
       if (param.name === "hidden_seeds") param.value = [...hidden.seeds];
     }
@@ -195,7 +197,28 @@
     redraw(again);
   }
 
+  // One score at a time, in the tables and the charts that are by score.
+  function rescore() {
+    for (const table of document.querySelectorAll("table.ood")) {
+      let shown = 0;
+      for (const row of table.tBodies[0].rows) {
+        if (row.className === "none") continue;
+        row.hidden = row.dataset.score !== score;
+        if (!row.hidden) shown++;
+      }
+      table.querySelector("tr.none").hidden = shown > 0;
+    }
+    for (const chart of charts) {
+      if (chart.view && chart.scored) chart.view.signal("score", score).runAsync();
+    }
+  }
+
   function controls() {
+    const scores = document.getElementById("score");
+    if (scores) {
+      scores.value = score;
+      scores.addEventListener("change", () => { score = scores.value; rescore(); });
+    }
     const slider = document.getElementById("threshold");
     const output = document.getElementById("threshold-value");
     if (slider) {
@@ -233,7 +256,8 @@
   for (const box of document.querySelectorAll(".chart")) {
     const about = data.charts[Number(box.dataset.chart)];
     const linked = (about.spec.params || []).some((param) => param.name === "threshold");
-    charts.push({ ...about, box, linked, turn: 0, view: null });
+    const scored = (about.spec.params || []).some((param) => param.name === "score");
+    charts.push({ ...about, box, linked, scored, turn: 0, view: null });
   }
   controls();
   if (!charts.length) ready();

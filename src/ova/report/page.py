@@ -16,6 +16,7 @@ from ova.report.markup import Markup, el, join, script_json
 from ova.report.model import ModelFacts
 from ova.report.packing import pack, tidy
 from ova.report.runs import labels
+from ova.report.scores import PLAIN, WAYS, measured
 from ova.report.theme import colours
 from ova.report.thresholds import nearest
 from ova.training.run_folder import Run
@@ -90,7 +91,7 @@ def steps(page: sections.Page) -> list[float]:
 
 
 def controls(found: Sequence[Run], page: sections.Page) -> Markup:
-    """The bar: threshold, filters, light or dark."""
+    """The bar: threshold, score, filters, light or dark."""
     grid = steps(page)
     at = nearest(grid, page.start) if grid else 0
     slider = el(
@@ -122,10 +123,18 @@ def controls(found: Sequence[Run], page: sections.Page) -> Markup:
         ),
         class_="menu",
     )
+    known = measured(found)
+    options = [*WAYS.items(), *((name, name) for name in known if name != PLAIN)]
+    switch = el(
+        "label",
+        el("span", "Score"),
+        el("select", [el("option", text, value=name) for name, text in options], id="score"),
+        class_="switch",
+    ) if len(known) > 1 else None  # fmt: skip
     theme = el(
         "button", "Dark", id="theme", type="button", aria_label="Switch between light and dark"
     )
-    return el("div", slider, menu, theme, class_="inner")
+    return el("div", slider, switch, menu, theme, class_="inner")
 
 
 def check(kind: str, value: Any, text: Any) -> Markup:

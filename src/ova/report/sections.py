@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ova.files import Row
-from ova.report import comparison, evidence, paper, summary, thresholds
+from ova.report import comparison, evidence, paper, scores, summary, thresholds
 from ova.report.figures import FIGURES
 from ova.report.live_tables import live_table, wishes
 from ova.report.markup import Markup, el, join
@@ -94,12 +94,14 @@ def contents(at: int, keys: Iterable[str]) -> Markup:
 
 def first(runs: Sequence[Run]) -> Markup | None:
     """What speaks against one-vs-all stands before what speaks for it."""
-    found = summary.shortfalls(runs)
-    if not found:
+    parts = []
+    if found := summary.shortfalls(runs):
+        where = summary.listed(found)
+        parts.append(f"softmax has a better mean than every one-vs-all formulation in {where}")
+    parts += scores.free_rivals(runs)
+    if not parts:
         return None
-    names = summary.listed(found)
-    text = f"First what did not work: softmax has a better mean than every one-vs-all formulation in {names}."
-    return el("p", text, class_="first")
+    return el("p", "First what did not work: ", "; ".join(parts), ".", class_="first")
 
 
 def section(page: Page, experiment: str, key: str, runs: Sequence[Run]) -> Markup | None:

@@ -1,6 +1,6 @@
 """From runs to plain rows: one value or one point of a curve per row, with its label and seed."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from statistics import fmean
 from typing import Any
 
@@ -11,15 +11,19 @@ from ova.report.thinning import thinned
 from ova.training.run_folder import Run
 
 # Of several variants of a metric or a curve, the one the paper means.
-SCORE = {"score": "max_p"}
+SCORE = "max_p"
 VARIANT: dict[str, Row] = {"ece": {"bins": 15, "rule": "equal-width"}}
-VARIANT |= dict.fromkeys(("auroc", "aupr_outside", "aupr_inside", "fpr95"), SCORE)
 RAW = ("none", "raw", None)  # what a row without calibration after training says
 
 
-def measured(run: Run, metric: str, *, calibrated: bool = False, **wanted: Any) -> Iterator[Row]:
-    """The run's rows of a metric in the paper's variant, before or after calibration, with a value."""
-    variant = VARIANT.get(metric, {})
+def measured(
+    run: Run, metric: str, *, calibrated: bool = False, score: str = SCORE, **wanted: Any
+) -> Iterator[Row]:
+    """The run's rows of a metric in the paper's variant, before or after calibration, with a value.
+
+    Where the metric is of a score, of that one.
+    """
+    variant = {**VARIANT.get(metric, {}), "score": score}
     for row in run.measurements:
         if (
             row["metric"] == metric
@@ -31,12 +35,12 @@ def measured(run: Run, metric: str, *, calibrated: bool = False, **wanted: Any) 
             yield row
 
 
-def values(runs: Sequence[Run], metric: str, dataset: str) -> list[Row]:
+def values(runs: Sequence[Run], metric: str, dataset: str, score: str = SCORE) -> list[Row]:
     """One value of the metric on a data set per run, with what the row says of its spread."""
     return [
         {"label": run.label, "seed": run.seed, "value": row["value"]} | interval(row) | halves(row)
         for run in runs
-        for row in list(measured(run, metric, dataset=dataset))[:1]
+        for row in list(measured(run, metric, dataset=dataset, score=score))[:1]
     ]
 
 
@@ -97,9 +101,17 @@ def strongest(runs: Sequence[Run], metric: str) -> list[Row]:
 
 def over_ood(runs: Sequence[Run], metric: str) -> list[Row]:
     """Per run, the mean of the metric over all OOD sets."""
+    return over(runs, metric, lambda name: name.outside)
+
+
+def over(
+    runs: Sequence[Run], metric: str, meant: Callable[[SetName], bool], score: str = SCORE
+) -> list[Row]:
+    """Per run, the mean of the metric by a score over the sets that are meant."""
     found: list[Row] = []
     for run in runs:
-        each = {r["dataset"]: r for r in measured(run, metric) if SetName(r["dataset"]).outside}
+        rows = measured(run, metric, score=score)
+        each = {r["dataset"]: r for r in rows if meant(SetName(r["dataset"]))}
         if each:
             value = sum(row["value"] for row in each.values()) / len(each)
             known = interval(next(iter(each.values()))) if len(each) == 1 else {}
@@ -116,11 +128,11 @@ def mean_halves(rows: Sequence[Row]) -> Row:
     return {"halves": means, "n": sum(row["n"] for row in rows)}
 
 
-def curves(run: Run, name: str) -> Iterator[Row]:
-    """The run's curves of a name, before any calibration, in the paper's variant."""
+def curves(run: Run, name: str, every: bool = False) -> Iterator[Row]:
+    """The run's curves of a name, before any calibration, by confidence or by every score."""
     for curve in run.curves:
         raw = curve.get("calibration") in RAW
-        if curve["curve"] == name and raw and where(curve, **SCORE):
+        if curve["curve"] == name and raw and (every or where(curve, score=SCORE)):
             yield curve
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ova.files import Row
-from ova.report import select
+from ova.report import scores, select
 from ova.report.intervals import BOTH, Estimate, Verdict, basis, estimates, verdict
 from ova.report.markup import Markup, el, table
 from ova.report.numbers import interval, shown
@@ -59,7 +59,8 @@ TESTED = "; a difference is clear if it would show with other seeds and other te
 
 def cards(runs: Sequence[Run]) -> Markup:
     """One card per question, with the best value and whether it is clearly the best."""
-    return el("div", [card(measure, runs) for measure in MEASURES], class_="cards")
+    every = [card(measure, runs) for measure in MEASURES]
+    return el("div", every, scores.card(runs), class_="cards")
 
 
 def card(measure: Measure, runs: Sequence[Run]) -> Markup:

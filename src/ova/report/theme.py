@@ -28,6 +28,8 @@ QUIET = "#8A8F98"
 # What the page sets. The threshold starts outside the axis, so that a printed figure has no rule.
 FILTERS = [alt.param(name=name, value=[]).param for name in ("hidden_labels", "hidden_seeds")]
 THRESHOLD = alt.param(name="threshold", value=-1).param
+SCORE = alt.param(name="score", value="max_p").param
+BY_SCORE = "score == 'chosen' ? datum.chosen : score == 'best' ? datum.best : datum.score == score"
 SHOWN = "indexof(hidden_labels, datum.label) < 0 && indexof(hidden_seeds, datum.seed) < 0"
 LABEL_SHOWN = "indexof(hidden_labels, datum.label) < 0"
 
@@ -141,14 +143,16 @@ def values(rows: Sequence[Row]) -> alt.InlineData:
     return alt.InlineData(values=list(rows))
 
 
-def finish(chart: Any, rows: Sequence[Row], *, linked: bool = False, **page: Any) -> Any:
+def finish(
+    chart: Any, rows: Sequence[Row], *, linked: bool = False, scored: bool = False, **page: Any
+) -> Any:
     """Give a chart its data and its look, and tell the page what it needs to know to fit it in.
 
-    `linked` charts follow the slider. `cell` is the least width of a panel, `extra` what lies
+    `linked` charts follow the slider, `scored` ones the choice of a score. `cell` is the least width of a panel, `extra` what lies
     beside each, `margin` beside them all. Attributes are set in place: Altair's own methods would
     copy the whole chart each time.
     """
-    chart.params = [*FILTERS, THRESHOLD] if linked else [*FILTERS]
+    chart.params = [*FILTERS, *([THRESHOLD] if linked else []), *([SCORE] if scored else [])]
     chart.config = CONFIG
     chart.usermeta = page
     chart.data = values(rows)

@@ -47,10 +47,12 @@ def distance(
     return float(((px - along * dx) ** 2 + (py - along * dy) ** 2) ** 0.5)
 
 
-def thinned(columns: dict[str, list[Any]], x: str, y: str) -> dict[str, list[Any]]:
+def thinned(
+    columns: dict[str, list[Any]], x: str, y: str, tolerance: float = TOLERANCE
+) -> dict[str, list[Any]]:
     """The columns x and y of a curve, thinned; a point without a value is left out."""
     points = zip(columns[x], columns[y], strict=True)
     whole = [(a, b) for a, b in points if None not in (a, b)]
     across, up = [a for a, _ in whole], [b for _, b in whole]
-    keep = thin(across, up)
+    keep = thin(across, up, tolerance)
     return {x: [across[i] for i in keep], y: [up[i] for i in keep]}

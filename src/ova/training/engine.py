@@ -17,13 +17,14 @@ from ova.files import cores
 
 @dataclass(frozen=True)
 class Machine:
-    """How a run is spread over hardware; none of it belongs to the recipe."""
+    """How a run is carried out, and what it leaves on disk; none of it belongs to the recipe."""
 
     devices: int = 1
     nodes: int = 1
     accelerator: str = "auto"
     device_batch: int = 0  # examples that one device holds at a time; 0: its whole share
     compile: bool = False
+    keep_features: bool = False  # beside the predictions, of all sets but the shifted ones
 
 
 def launch(machine: Machine, precision: str = "32-true") -> Fabric:

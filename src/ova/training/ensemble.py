@@ -73,7 +73,8 @@ def ensemble(folders: Sequence[Path], out: Path) -> Generator[Stage, None, str]:
                     average(path, [m.predictions(name) for m in members])
         yield Stage("measuring")
         with timed("measurement", record):
-            write_measurements(out, *of_predictions(out, names))
+            record["score"], rows, curves = of_predictions(out, names)
+            write_measurements(out, rows, curves)
         write_json(out / MANIFEST, record)
     return remark
 

@@ -1,9 +1,10 @@
 """Predictions of a trained network on a set of examples, each row once, whatever the processes."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
 import torch
 from lightning_fabric import Fabric
 from torch import Tensor
@@ -13,6 +14,7 @@ from ova.nn.formulations import Formulation
 from ova.predictions import Predictions, merge, read, write
 from ova.predictions.averaging import averaged
 from ova.predictions.columns import Array
+from ova.scores import SCORES, FittedScores, Outputs
 from ova.training.classifier import Classifier
 from ova.training.dropping import dropping
 from ova.training.engine import seed_of, share
@@ -30,6 +32,8 @@ class Predictor:
     form: Formulation
     seed: int = 0
     samples: int = 0  # passes with dropout on; 0: one without
+    scores: FittedScores | None = None  # whose values come along as columns
+    keep_features: bool = False
 
 
 @torch.inference_mode()
@@ -45,16 +49,20 @@ def predict(
     mine = share(fabric, batches)
     for rows, (x, y) in zip(mine, examples.batches(mine), strict=True):
         x = predictor.task.prepare(x.to(fabric.device))  # noqa: PLW2901
-        z = predictor.net(x).float()
+        features, z = predictor.net.both(x)
+        z = z.float()
+        f, *said = (t.cpu().numpy() for t in (features.float(), z, form.log_probs(z), y))
         part = Predictions.from_logits(
-            *(t.cpu().numpy() for t in (z, form.log_probs(z), y)),
+            *said,
             id=rows.numpy(),
             normalised=form.normalised,
             keep_probs=matrix and not predictor.samples,
         )
         if predictor.samples:
             part = averaged(passes(predictor, x, rows), part, keep_probs=matrix)
-        parts.append(part)
+        if predictor.scores is not None:
+            part = replace(part, scores=columns(predictor.scores, part, f, *said[:2]))
+        parts.append(replace(part, features=f) if predictor.keep_features else part)
     return merge(parts)
 
 
@@ -63,6 +71,31 @@ def passes(predictor: Predictor, x: Tensor, rows: Tensor) -> Iterator[Array]:
     for sample in range(predictor.samples):
         with dropping(predictor.net, rows, seed_of(predictor.seed, sample)):
             yield predictor.form.probs(predictor.net(x).double()).cpu().numpy()
+
+
+def fitted(scores: FittedScores) -> list[str]:
+    """The scores that predictions do not say by themselves, which are columns of their own."""
+    return [name for name in scores.names if SCORES[name].column is None]
+
+
+def columns(
+    scores: FittedScores, said: Predictions, f: Array, z: Array, log_p: Array
+) -> dict[str, Array]:
+    """The values of the fitted scores; a row whose features are no numbers is as far outside as can be."""
+    whole = np.isfinite(f).all(1) & np.isfinite(z).all(1)
+    rows = Outputs(
+        features=f[whole],
+        logits=z[whole],
+        log_p=log_p[whole],
+        predictions=said.take(whole),
+        normalised=bool(said.normalised),
+    )
+    found = scores(rows) if whole.any() else {}
+    values = {name: np.full(len(said), -np.inf) for name in fitted(scores)}
+    for name, column in values.items():
+        if name in found:
+            column[whole] = found[name]
+    return values
 
 
 def predict_to(

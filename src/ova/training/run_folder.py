@@ -27,10 +27,11 @@ from ova.files import (
 RECIPE, PREDICTIONS, MEASUREMENTS = "recipe.json", "predictions", "measurements.jsonl"
 CURVES, MANIFEST, FAILURE, LOCK = "curves.json", "manifest.json", "failure.txt", ".lock"
 CALIBRATION, TENSORBOARD = "calibration.json", "tensorboard"
+SCORED = "scores"  # a folder
 CHECKPOINT, BEST, MODEL = "checkpoint.safetensors", "best.safetensors", "model.safetensors"
 LOG, MEMBER = "log.jsonl", "members"  # the latter a folder with one for each
 OURS = {RECIPE, PREDICTIONS, MEASUREMENTS, CURVES, MANIFEST, FAILURE, LOCK, CALIBRATION}
-OURS |= {TENSORBOARD, CHECKPOINT, BEST, MODEL, LOG, MEMBER}
+OURS |= {TENSORBOARD, CHECKPOINT, BEST, MODEL, LOG, MEMBER, SCORED}
 MARKS = (MEASUREMENTS, RECIPE, CURVES)  # any of these makes a folder one of a run
 RUNS, ALL_CURVES = "runs.jsonl", "curves.jsonl"  # of a collection, beside MEASUREMENTS
 PARTS = ("recipe", "manifest", "calibration", "log")  # of each run, in its line of RUNS

@@ -1,12 +1,13 @@
 """Train, predict, measure: stages that each leave a file and are skipped when it is there."""
 
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
 
+import numpy as np
 import torch
 from lightning_fabric import Fabric
 
@@ -15,16 +16,18 @@ from ova.data import DATASETS
 from ova.data.task import Task
 from ova.errors import BadInput, pick
 from ova.files import Row, read_object, write_json
+from ova.metrics.choice import choose
 from ova.metrics.evaluate import evaluate
 from ova.posthoc.calibration import CALIBRATIONS, Calibration, usual
-from ova.predictions import Predictions, SetName, has_matrix, read
+from ova.predictions import Predictions, SetName, has_matrix, lacks, read
 from ova.predictions.sets import VALIDATION
+from ova.scores import scores_of
 from ova.training import checkpoint
 from ova.training.engine import Machine
 from ova.training.geometry import embedding_rows, landscape
 from ova.training.loop import Progress, fit, trained
 from ova.training.manifest import circumstances, manifest
-from ova.training.predict import Predictor, predict_to
+from ova.training.predict import Predictor, fitted, predict_to
 from ova.training.recipe import Recipe, from_json
 from ova.training.run_folder import (
     CALIBRATION,
@@ -38,6 +41,7 @@ from ova.training.run_folder import (
     predictions_path,
     write_measurements,
 )
+from ova.training.scoring import scores_of_run
 from ova.training.together import form_of
 
 MATRIX = 20_000_000  # keep the whole probability matrix of a set up to this many entries
@@ -110,12 +114,17 @@ def stages(
                 yield from fit(fabric, task, recipe, folder, machine, weights)
         net = fabric.to_device(trained(task, recipe, weights))
         predictor = Predictor(fabric, net, task, form, recipe.seed, recipe.samples)  # type: ignore[arg-type]
+        if not recipe.samples:  # a mean over passes has no features
+            yield Stage("fitting scores")
+            with timed("scores", record):
+                scores = scores_of_run(predictor, recipe.seed, folder)
+            predictor = replace(predictor, scores=scores, keep_features=machine.keep_features)
         with timed("prediction", record):
             yield from predict_all(predictor, recipe, folder)
         if fabric.global_rank == 0:
             yield Stage("measuring")
             with timed("measurement", record):
-                measure(predictor, recipe, folder)
+                record["score"] = measure(predictor, recipe, folder)
             write_json(folder / MANIFEST, record)
             (folder / FAILURE).unlink(missing_ok=True)
         fabric.barrier()
@@ -181,40 +190,71 @@ def chosen(task: Task, recipe: Recipe) -> list[SetName]:
 
 
 def predict_all(predictor: Predictor, recipe: Recipe, folder: Path) -> Iterator[Stage]:
-    """Write the predictions of every evaluation set that has none yet.
+    """Write the predictions of every evaluation set that has none yet, or none with scores.
 
-    The whole matrix of probabilities is kept where it is small: temperature and ensembles read it.
+    Shifted sets have no fitted scores: nobody is told apart there, and they are many. The whole
+    matrix of probabilities is kept where it is small: temperature and ensembles read it.
     """
     task = predictor.task
     makers = {name: task.evaluations[name] for name in chosen(task, recipe)}
     makers.setdefault(VALIDATION, lambda: task.validation)
     for number, (name, make) in enumerate(makers.items(), 1):
-        path = predictions_path(folder, name)
-        if path.exists():
+        path, mine = predictions_path(folder, name), predictor
+        if name.shifted:
+            mine = replace(predictor, scores=None, keep_features=False)
+        wanted = fitted(mine.scores) if mine.scores else ()
+        if path.exists() and not lacks(path, wanted, features=mine.keep_features):
             continue
         yield Stage(f"predicting {name}", number, len(makers))
         examples, limit = make(), recipe.shift_examples if name.shifted else 0
         cells = min(limit or len(examples), len(examples)) * len(task.classes)
-        predict_to(path, predictor, examples, limit, cells <= (SHIFTED if name.shifted else MATRIX))
+        matrix = cells <= (SHIFTED if name.shifted else MATRIX)
+        predict_to(path, mine, examples, limit, matrix)
 
 
-def measure(predictor: Predictor, recipe: Recipe, folder: Path) -> None:
-    """Turn predictions into measurements and curves, and look at what the network learned."""
-    rows, curves = of_predictions(folder, chosen(predictor.task, recipe))
+def measure(predictor: Predictor, recipe: Recipe, folder: Path) -> Row:
+    """Turn predictions into measurements and curves, and look at what the network learned.
+
+    Gives the score that held-out rows choose, and why.
+    """
+    choice, rows, curves = of_predictions(folder, chosen(predictor.task, recipe))
     more, pictures = embedding_rows(predictor.net, predictor.task)
     if recipe.data == "toy":
         pictures.append(landscape(predictor.net, predictor.form))
     write_measurements(folder, [*rows, *more], [*curves, *pictures])
+    return choice
 
 
-def of_predictions(folder: Path, predicted: Iterable[SetName]) -> tuple[list[Row], list[Row]]:
-    """Measurements and curves of the predictions in a folder; every file is read once."""
-    names = {name for name in predicted if not name.chooses} | {VALIDATION}
+def choose_score(held: Predictions, outside: Sequence[Predictions]) -> Row:
+    """The score by which to refuse, by held-out rows of the classes and of none, never the test's."""
+    if not len(held):
+        return {"chosen": "max_p", "why": "there are no held-out rows to choose by", "areas": {}}
+    strange = [scores_of(p) for p in outside]
+    common = [name for name in strange[0] if all(name in s for s in strange)] if strange else []
+    found = choose(
+        scores_of(held),
+        held.correct,
+        {name: np.concatenate([s[name] for s in strange]) for name in common} or None,
+    )
+    areas = {name: float(f"{area:.6g}") for name, area in found.areas.items()}
+    return {"chosen": found.score, "why": found.why, "areas": areas}
+
+
+def of_predictions(folder: Path, predicted: Iterable[SetName]) -> tuple[Row, list[Row], list[Row]]:
+    """The chosen score, measurements and curves of the predictions in a folder.
+
+    Every file is read once.
+    """
+    every = {*predicted, VALIDATION}
+    strange = {name for name in every if name.chooses}
     held = read(predictions_path(folder, VALIDATION))
-    calibration = calibrate(held, names, folder)
+    outside = [read(predictions_path(folder, name)) for name in sorted(strange)]
+    choice = choose_score(inside(held), outside)
+    calibration = calibrate(held, every - strange, folder)
     sets: dict[str, Predictions | Callable[[], Predictions]] = {VALIDATION: inside(held)}
-    sets |= {name: partial(measured, folder, name) for name in names - {VALIDATION}}
-    return evaluate(sets, calibration=calibration, halves=True)
+    sets |= {name: partial(measured, folder, name) for name in every - strange - {VALIDATION}}
+    rows, curves = evaluate(sets, calibration=calibration, halves=("max_p", choice["chosen"]))
+    return choice, rows, curves
 
 
 def measured(folder: Path, name: SetName) -> Predictions:

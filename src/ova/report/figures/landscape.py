@@ -68,7 +68,13 @@ def draw(rows: Sequence[Row], labels: Sequence[str]) -> theme.Chart:
         cells = along(cells, name, [row[name] for row in rows])
     chart = cells.properties(width=side, height=side).facet(facet, columns=columns)
     chart = chart.transform_filter(theme.LABEL_SHOWN)  # before the facets, so that none is empty
-    page = {"cell": 180, "extra": 30, "margin": 40, "square": True, "renderer": "canvas"}
+    page: dict[str, Any] = {
+        "cell": 180,
+        "extra": 30,
+        "margin": 40,
+        "square": True,
+        "renderer": "canvas",
+    }
     return theme.finish(chart, rows, linked=True, **page, children=theme.children(rows, labels))
 
 
