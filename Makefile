@@ -36,12 +36,13 @@ $(VENV)/.run: pyproject.toml constraints.txt | $(VENV)/bin/python
 
 setup: $(VENV)/.run
 
-# Two processes of one thread each are quicker than one of two; through `cat`, they print lines
-# instead of bars that would draw over each other.
+# Two processes of one thread each are quicker than one of two, and take these three by turns; through
+# `cat`, they print lines instead of bars that would draw over each other.
+DEMO := 'toy --seeds 2 --only softmax,ova' 'toy --seeds 2 --only dm,ova-dm' digits
 demo: SHELL := bash
 demo: .SHELLFLAGS := -o pipefail -c
 demo: setup
-	printf '%s\n' toy digits | OMP_NUM_THREADS=1 xargs -P 2 -I % $(BIN)/ova run % --out runs | cat
+	printf '%s\n' $(DEMO) | OMP_NUM_THREADS=1 xargs -P 2 -L 1 $(BIN)/ova run --out runs | cat
 	$(BIN)/ova report runs/toy runs/digits --output report.html --figures artefacts/demo
 	@echo "Look at artefacts/demo/toy-landscape.png first: colour is confidence, far from all classes"
 	@echo "softmax and ova are sure, ova-dm is not. Then open report.html in a browser."

@@ -163,6 +163,7 @@ def listed(*options: str) -> list[dict[str, object]]:
     return [json.loads(line) for line in result.stdout.splitlines()]
 
 
+@pytest.mark.slow
 def test_the_list_counts_and_hashes_what_is_there(data_dir: Path) -> None:
     rows = {str(row["name"]): row for row in listed("--data-dir", str(data_dir))}
     counts = {name: row["count"] for name, row in rows.items() if row["state"] == "present"}

@@ -6,11 +6,19 @@ import pytest
 import torch
 from torch import Tensor
 
-from ova.nn.formulations import FORMULATIONS, Formulation
+from ova.nn.formulations import DEFAULT, FORMULATIONS, PAPER, Formulation
 from ova.nn.heads import LastLayer
 from ova.nn.links import SIGMOID
 
 EVERY = pytest.mark.parametrize("name", FORMULATIONS)
+# A graph takes a second; `make check` makes those of the formulations that are used most.
+EVERY_GRAPH = pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=() if name in (*PAPER, DEFAULT) else pytest.mark.slow)
+        for name in FORMULATIONS
+    ],
+)
 ONE_VS_ALL = [name for name, form in FORMULATIONS.items() if not form.normalised]
 
 
@@ -186,7 +194,7 @@ def test_autocast(name: str) -> None:
     assert all(g.dtype == torch.float32 for g in gradients(loss, head, f))
 
 
-@EVERY
+@EVERY_GRAPH
 def test_compiled_whole(name: str) -> None:
     form, head = made(name)
     f, y = features(6).requires_grad_(), targets(6, 5)
@@ -199,7 +207,7 @@ def test_compiled_whole(name: str) -> None:
         torch.testing.assert_close(ours, theirs)
 
 
-@EVERY
+@EVERY_GRAPH
 def test_exported_with_any_batch_size(name: str) -> None:
     class Predictor(torch.nn.Module):
         def __init__(self) -> None:

@@ -329,6 +329,7 @@ def test_packed_rows_unpack_to_the_same(rows):
 # The page
 
 
+@pytest.mark.slow
 def test_the_page_is_the_same_for_the_same_runs(found, text):
     assert page.html(found) == text
 

@@ -94,6 +94,7 @@ def test_a_single_training_row_is_fitted_or_left_out_with_a_reason(name):
     assert all(np.isfinite(found).all() for found in fitted(TEST).values())
 
 
+@pytest.mark.slow
 def test_everything_at_two_thousand_features_and_a_thousand_classes():
     big = network(K=1000, D=2048)
     train, held = big.inside(1500), big.inside(100, seed=3)

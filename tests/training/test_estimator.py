@@ -200,7 +200,10 @@ def test_a_calibration_that_cannot_be_fitted_is_said_and_left_out() -> None:
 
 
 NUMBERS, WORDS = [0, 1, 2, 99], ["a", "b", "c", "other"]
-QUICKLY = [*((name, NUMBERS) for name in (*PAPER, DEFAULT)), (DEFAULT, WORDS)]
+QUICKLY: list[tuple[str, list[Any]]] = [
+    *((name, NUMBERS) for name in (*PAPER, DEFAULT)),
+    (DEFAULT, WORDS),
+]
 OTHERS = [name for name in FORMULATIONS if name not in (*PAPER, DEFAULT)]
 
 

@@ -130,7 +130,9 @@ def test_more_trials_go_on_from_those_that_are_there(undisturbed, tmp_path):
     assert rows(tmp_path, replace(SEARCH, trials=4))[:3] == rows(undisturbed)
 
 
-@pytest.mark.parametrize("events", [1, 50, 100, 200, 330])
+@pytest.mark.parametrize(
+    "events", [100, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 50, 200, 330))]
+)
 def test_a_search_that_stops_anywhere_ends_with_the_same_history(events, undisturbed, tmp_path):
     whole = 3 * (1 + 2 * 80)  # per trial: its start, and per epoch 79 steps and the row of the log
     assert len(work(tmp_path, events=events)) == events
