@@ -115,8 +115,8 @@ def stages(
         if fabric.global_rank == 0:
             yield Stage("measuring")
             with timed("measurement", record):
-                measure(predictor, recipe, folder)
-            write_json(folder / MANIFEST, record)
+                rows = measure(predictor, recipe, folder)
+            write_json(folder / MANIFEST, record | {"rows": rows})
             (folder / FAILURE).unlink(missing_ok=True)
         fabric.barrier()
 
@@ -202,8 +202,8 @@ def predict_all(predictor: Predictor, recipe: Recipe, folder: Path) -> Iterator[
         predict_to(path, predictor, examples, limit, matrix)
 
 
-def measure(predictor: Predictor, recipe: Recipe, folder: Path) -> None:
-    """Turn predictions into measurements and curves; every file is read once."""
+def measure(predictor: Predictor, recipe: Recipe, folder: Path) -> int:
+    """Turn predictions into measurements and curves, and count the rows; every file is read once."""
     names = {n for n in chosen(predictor.task, recipe) if not n.chooses} | {VALIDATION}
     held = read(predictions_path(folder, VALIDATION))
     calibration = calibrate(held, names, folder)
@@ -214,6 +214,7 @@ def measure(predictor: Predictor, recipe: Recipe, folder: Path) -> None:
     if recipe.data == "toy":
         pictures.append(landscape(predictor.net, predictor.form))
     write_measurements(folder, [*rows, *more], [*curves, *pictures])
+    return len(rows) + len(more)
 
 
 def measured(folder: Path, name: SetName) -> Predictions:
