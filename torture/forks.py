@@ -130,6 +130,9 @@ def _child(work: Callable[[], int], folder: Path, write: int) -> None:
         os.chdir(folder)
         os.dup2(write, 1)
         os.dup2(write, 2)
+        # Those of the parent may be files, and know where in them they are.
+        sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115
+        sys.stderr = open(2, "w", closefd=False)  # noqa: SIM115
         code = work()
     except BaseException:
         traceback.print_exc()

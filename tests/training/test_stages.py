@@ -129,6 +129,29 @@ def test_a_damaged_file_is_named_and_left_untouched(name, tmp_path):
     assert (folder / name).read_bytes() == b"half of something"
 
 
+@pytest.mark.parametrize("kept", [0, 1, -1])
+def test_measurements_that_are_cut_are_not_complete(kept, tmp_path):
+    folder = run(SMALL, tmp_path)
+    path = folder / "measurements.jsonl"
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(lines[:kept]))
+    with pytest.raises(BadInput, match=r"measurements\.jsonl is damaged, it has \d+ of at least"):
+        run(SMALL, tmp_path)
+    path.unlink()
+    run(SMALL, tmp_path)
+    assert path.read_text() == "".join(lines)
+
+
+def test_a_run_that_was_killed_before_its_last_manifest_is_finished(tmp_path):
+    folder = run(SMALL, tmp_path)
+    told = json.loads((folder / "manifest.json").read_text())
+    assert told["rows"] == len(read_lines(folder / "measurements.jsonl"))
+    began = {k: v for k, v in told.items() if k != "rows"} | {"seconds": {}}
+    (folder / "manifest.json").write_text(json.dumps(began))
+    run(SMALL, tmp_path)
+    assert json.loads((folder / "manifest.json").read_text())["rows"] == told["rows"]
+
+
 def test_the_checkpoint_of_another_recipe_is_refused(tmp_path):
     other = replace(SMALL, lr=0.02)
     first, second = run(SMALL, tmp_path, 100), tmp_path / "toy" / other.id

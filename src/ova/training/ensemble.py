@@ -74,6 +74,7 @@ def ensemble(folders: Sequence[Path], out: Path) -> Generator[Stage, None, str]:
         yield Stage("measuring")
         with timed("measurement", record):
             record["score"], rows, curves = of_predictions(out, names)
+            record["rows"] = len(rows)
             write_measurements(out, rows, curves)
         write_json(out / MANIFEST, record)
     return remark

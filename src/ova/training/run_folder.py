@@ -78,10 +78,19 @@ def is_collection(folder: Path) -> bool:
 
 def complete(folder: Path) -> bool:
     """Whether the last stage is done: the manifest is rewritten after the measurements."""
-    finished = all((folder / name).exists() for name in (MEASUREMENTS, CURVES, MANIFEST))
-    if finished:
-        read(folder)  # a damaged file is an error, not a reason to compute it again
-    return finished
+    if not all((folder / name).exists() for name in (MEASUREMENTS, CURVES, MANIFEST)):
+        return False
+    run = read(folder)  # a damaged file is an error, not a reason to compute it again
+    seconds, rows = (run.manifest.get(name) for name in ("seconds", "rows"))
+    if not isinstance(seconds, dict) or "measurement" not in seconds:
+        return False
+    wanted = rows if isinstance(rows, int) else 1  # older manifests do not say it
+    if len(run.measurements) < wanted:
+        raise BadInput(
+            f"{folder / MEASUREMENTS} is damaged, it has {len(run.measurements)} of at least {wanted} "
+            "rows; it was left untouched. Move it away to compute it again."
+        )
+    return True
 
 
 def strangers(folder: Path) -> list[Path]:

@@ -124,7 +124,7 @@ def stages(
         if fabric.global_rank == 0:
             yield Stage("measuring")
             with timed("measurement", record):
-                record["score"] = measure(predictor, recipe, folder)
+                record |= measure(predictor, recipe, folder)
             write_json(folder / MANIFEST, record)
             (folder / FAILURE).unlink(missing_ok=True)
         fabric.barrier()
@@ -215,14 +215,14 @@ def predict_all(predictor: Predictor, recipe: Recipe, folder: Path) -> Iterator[
 def measure(predictor: Predictor, recipe: Recipe, folder: Path) -> Row:
     """Turn predictions into measurements and curves, and look at what the network learned.
 
-    Gives the score that held-out rows choose, and why.
+    Gives what the manifest says of them: how many rows, and which score held-out rows choose.
     """
     choice, rows, curves = of_predictions(folder, chosen(predictor.task, recipe))
     more, pictures = embedding_rows(predictor.net, predictor.task)
     if recipe.data == "toy":
         pictures.append(landscape(predictor.net, predictor.form))
     write_measurements(folder, [*rows, *more], [*curves, *pictures])
-    return choice
+    return {"rows": len(rows) + len(more), "score": choice}
 
 
 def choose_score(held: Predictions, outside: Sequence[Predictions]) -> Row:
