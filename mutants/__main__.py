@@ -64,6 +64,7 @@ TESTS = [
 ]
 PYTEST = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--hypothesis-seed=0"]
 PYTEST += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # the libraries below are loaded
+PYTEST += ["--tb=no", "--assert=plain"]  # nobody reads why a test failed, and telling takes seconds
 # What tests import besides the package, loaded once for all forks.
 HEAVY = ["torch", "torch._dynamo", "scipy.stats", "scipy.optimize", "sklearn.model_selection"]
 HEAVY += ["pyarrow.parquet", "transformers", "lightning_fabric", "hypothesis", "numba", "cv2"]

@@ -210,6 +210,10 @@ def _children(node: ast.AST) -> Iterator[tuple[ast.AST, bool]]:
         case ast.FunctionDef(args=args, body=body):
             yield from ((child, False) for child in [*args.defaults, *args.kw_defaults] if child)
             yield from ((child, True) for child in body if not _is_docstring(child))
+        case ast.ClassDef(
+            bases=bases, body=body
+        ):  # whether its values are frozen changes no number
+            yield from ((child, False) for child in [*bases, *body] if not _is_docstring(child))
         case ast.AnnAssign(value=value):
             if value is not None:
                 yield value, False
@@ -223,5 +227,5 @@ def _children(node: ast.AST) -> Iterator[tuple[ast.AST, bool]]:
             yield from ((child, False) for child in ast.iter_child_nodes(node))
 
 
-def _is_docstring(node: ast.stmt) -> bool:
+def _is_docstring(node: ast.AST) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)

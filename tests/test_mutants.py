@@ -64,3 +64,8 @@ def test_a_statement_over_several_lines_is_reached_by_any_of_them():
 def test_what_runs_at_import_is_reached_by_every_test_of_the_file():
     (mutant,) = mutants("LIMIT = 3\n")
     assert mutant.lines == range(0)
+
+
+def test_whether_a_class_is_frozen_stays():
+    source = '@dataclass(frozen=True)\nclass A(B):\n    """Words."""\n\n    x: float = 0.5\n'
+    assert [mutant.after for mutant in mutants(source)] == ["x: float = 0.525"]

@@ -125,6 +125,13 @@ def test_the_classes_are_the_last_axis() -> None:
     torch.testing.assert_close(loss(z, y[..., None]), loss(z, y))
 
 
+@pytest.mark.parametrize("name", FORMULATIONS)
+def test_probabilities_are_over_the_last_axis(name: str) -> None:
+    loss, z = Loss(name), -torch.rand(4, 6, 3)
+    for read in (loss.probs, loss.log_probs):
+        torch.testing.assert_close(read(z), read(z.reshape(-1, 3)).reshape(4, 6, 3))
+
+
 @pytest.mark.parametrize(
     ("z", "y", "says"),
     [

@@ -9,6 +9,7 @@ from sklearn.covariance import OAS
 
 from made_outputs import network
 from ova.scores import SCORES, Outputs, fit
+from ova.scores.moments import inverse
 
 NET = network(K=6, D=10)
 TRAIN, HELD, TEST = NET.inside(300), NET.inside(90, seed=3), NET.inside(25, seed=4)
@@ -185,3 +186,11 @@ def test_sirc_tells_rows_apart_of_which_the_network_is_sure(normalised):
         assert found[0] < found[1] < found[2]
     certain = Outputs(features=f[:1], probs=[[1.0, 0.0, 0.0]], normalised=normalised)
     assert np.isfinite(fit(train, names=["sirc"])(certain)["sirc"]).all()
+
+
+def test_a_direction_in_which_nothing_varies_has_no_say():
+    x = np.random.default_rng(0).normal(size=(50, 4))
+    x[:, 3] = x[:, 0]
+    covariance = np.cov(x.T)
+    expected = np.linalg.pinv(covariance, rcond=1e-8, hermitian=True)
+    np.testing.assert_allclose(inverse(covariance), expected, rtol=1e-6, atol=1e-9)
