@@ -2,8 +2,8 @@
 
 Errors and outsiders are to be refused by one number, so what counts is the area under risk against
 coverage (AURC) of both mixed. Without outside rows nothing measures how well a score tells
-outsiders, and classes left out of the score in turn mislead; then one joint that answers both is
-taken unless inside rows speak against it (`docs/scores.md`).
+outsiders, and classes left out of the score in turn mislead; then a joint that answers both is taken
+unless inside rows speak against it (`docs/scores.md`).
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -21,6 +21,7 @@ PLAIN = "max_p"
 JOINTS = ("energy_nearest", "sirc")  # each a confidence and an inside-score; the first there is
 DRAWS = Draws(count=200)  # enough for the spread of a difference
 SURE = 0.95
+FEWEST = 30  # outside rows; of fewer nothing could be seen beyond noise
 
 Weights = Callable[[], Iterator[Array]]  # blocks of draws: how often each row was drawn
 
@@ -42,9 +43,9 @@ def choose(
 ) -> Choice:
     """The score that refuses best, by its values on held-out rows; `max_p` where nothing beats it.
 
-    `correct` says which answers to the inside rows are right. With outside rows it is the smallest
+    `correct` says which answers to the inside rows are right. With outside rows, 30 at least, it is the smallest
     area, if that is smaller than that of `max_p` beyond noise, however many scores were tried; of
-    equal ones the simpler. Without, a joint is chosen where it is not worse beyond noise.
+    equal ones the simpler. Without, the first joint that is not worse on inside rows beyond noise.
 
     >>> sure = np.linspace(0, 1, 100)
     >>> found = {"max_p": np.cos(9 * sure), "energy": sure}
@@ -56,7 +57,7 @@ def choose(
         raise BadInput(f"the values of {PLAIN} are missing: every other score is compared with it")
     if not len(right):
         raise BadInput("there are no held-out rows of the classes to choose a score by")
-    strange = {n: v for n, v in (outside or {}).items() if len(v)}
+    strange = {n: v for n, v in (outside or {}).items() if len(v) >= FEWEST}
     names = [n for n in (*SCORES, *sorted(inside.keys() - SCORES)) if n in inside]
     if strange:
         names = [n for n in names if n in strange]
@@ -88,15 +89,17 @@ def by_area(
 
 
 def by_rule(areas: Mapping[str, float], wrong: "Mapping[str, Mixed]", weights: Weights) -> Choice:
-    """The joint that answers errors and outsiders, unless it tells errors worse than `max_p`."""
-    joint = next((n for n in JOINTS if n in areas), "")
-    if not joint:
-        return Choice(PLAIN, "no score that joins a confidence and a distance applies", areas)
-    loss = (areas[joint] - areas[PLAIN]) / spread(wrong[PLAIN], wrong[joint], weights)
-    said = f"beyond noise (AURC {areas[joint]:.4f}, {PLAIN} {areas[PLAIN]:.4f})"
-    if loss > NormalDist().inv_cdf(SURE):
-        return Choice(PLAIN, f"{joint} tells errors worse {said}", areas)
-    return Choice(joint, f"it looks at outsiders too and tells errors no worse {said}", areas)
+    """The first joint that answers errors and outsiders and tells errors no worse than `max_p`."""
+    worse = []
+    for joint in (n for n in JOINTS if n in areas):
+        said = f"beyond noise (AURC {areas[joint]:.4f}, {PLAIN} {areas[PLAIN]:.4f})"
+        loss = (areas[joint] - areas[PLAIN]) / spread(wrong[PLAIN], wrong[joint], weights)
+        if loss <= NormalDist().inv_cdf(SURE):
+            why = f"it looks at outsiders too and tells errors no worse {said}"
+            return Choice(joint, "; ".join([why, *worse]), areas)
+        worse.append(f"{joint} tells them worse {said}")
+    nothing = "no score that joins a confidence and a distance applies"
+    return Choice(PLAIN, "; ".join(worse) or nothing, areas)
 
 
 @dataclass(frozen=True, eq=False)
