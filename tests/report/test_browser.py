@@ -46,7 +46,7 @@ def browser():
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("runs")
-    made_runs.make(root, names=NAMES, seeds=2, n=400)
+    made_runs.make(root, names=NAMES, seeds=2, n=400, scored=True)
     made_runs.make(root, "toy", names=NAMES, seeds=1, toy=True, shift=False, ood=("ring",), n=400)
     write_report([root], root / "report.html")
     return root
@@ -205,6 +205,44 @@ def test_filters_hide_formulations_and_seeds_everywhere(opened, made):
     assert page.text_content(".menu > summary") == "Filter"
     page.keyboard.press("Escape")
     assert not page.evaluate("document.querySelector('.menu').open")
+    assert opened.said == []
+
+
+def test_the_score_switch_changes_the_table_and_the_curves(opened):
+    page = opened.page
+
+    def shown() -> list[list[str]]:
+        found = page.evaluate(
+            """() => [...document.querySelectorAll('table.ood')[0].tBodies[0].rows]
+              .filter((row) => !row.hidden && row.className !== 'none')
+              .map((row) => [row.dataset.score, row.cells[2].textContent])"""
+        )
+        return list(found)
+
+    def lines() -> list[str]:
+        # Not the diagonal of chance, which is of no score.
+        return list(
+            page.evaluate(
+                """() => [...document.querySelectorAll('.chart[data-name=roc] .mark-line path')]
+                  .map((path) => path.getAttribute('d')).filter((d) => d)"""
+            )
+        )
+
+    before = lines()
+    assert {tuple(row) for row in shown()} == {("max_p", "max_p")}
+    rows = len(shown())
+    for score, name in (
+        ("energy", "energy"),
+        ("chosen", "max_p (1), energy (1)"),
+        ("best", "energy"),
+    ):
+        page.select_option("#score", score)
+        page.wait_for_timeout(500)
+        assert shown() == [[score, name]] * rows
+        assert lines() != before
+    page.select_option("#score", "max_p")
+    page.wait_for_timeout(500)
+    assert lines() == before
     assert opened.said == []
 
 

@@ -38,6 +38,16 @@ def fit(training: Training) -> StandardisedSum:
     return StandardisedSum(both.mean(0, dtype=np.float64), std)
 
 
+def opposed(training: Training) -> str | None:
+    """Softmax over distances leaves their size free: then the energy may be largest where nothing is near."""
+    from scipy.stats import spearmanr
+
+    both = [training.held[name] for name in PARTS]
+    if min(map(np.ptp, both)) > 0 and spearmanr(*both)[0] < 0:
+        return "on held-out rows the energy falls where the nearest training feature is nearer"
+    return None
+
+
 SCORES = {
     "energy_nearest": Score(
         about="energy plus nearest training feature, each standardised on held-out rows",
@@ -45,5 +55,6 @@ SCORES = {
         joins=PARTS,
         fit=fit,
         restore=StandardisedSum,
+        unless=opposed,
     )
 }
