@@ -149,3 +149,12 @@ def test_a_paired_difference_needs_the_same_examples():
         paired_difference(METRICS["accuracy"], (a,), (a.take(np.arange(20)[::-1]),))
     with pytest.raises(BadInput, match="no predictions to redraw"):
         bootstrap(lambda p: 0.0, a.take(slice(0, 0)))
+
+
+def test_no_error_among_few_examples_is_no_proof_of_none():
+    """As if two more examples had been off by one: 1.96 sqrt(2) / n, where nothing varies."""
+    n = 50
+    p = Predictions.from_probs(np.tile([1.0, 0.0], (n, 1)), np.zeros(n, int), normalised=True)
+    found = there(bootstrap(METRICS["ece"], p))
+    assert (found.value, found.low) == (0.0, 0.0)
+    assert found.high == pytest.approx(1.96 * np.sqrt(2) / n, rel=1e-3)

@@ -15,7 +15,7 @@ from ova.nn.heads import Affine
 from ova.nn.horizon import Horizon
 from ova.nn.island import Island
 from ova.nn.roof import Roof
-from ova.nn.starting import StartedDistance, Starting
+from ova.nn.starting import StartedDistance, Starting, class_offsets
 
 ELSEWHERE = ("-zero", "-released", "-smooth")  # those that start as somebody else does
 FROM_RARE = [
@@ -251,3 +251,9 @@ def test_every_formulation_learns(name: str) -> None:
 
 def test_distances_learn_sooner_from_one_in_k() -> None:
     assert learns("ova-dm", 20) > learns("ova-dm-zero", 20) + 0.1
+
+
+def test_class_means_are_drawn_to_zero_as_if_one_more_lay_there() -> None:
+    f = torch.tensor([[2.0, 4.0], [4.0, 2.0], [9.0, 9.0], [1.0, 3.0]])
+    offsets = class_offsets(f, torch.tensor([0, 0, -1, 2]), 3)
+    assert offsets.tolist() == [[2.0, 2.0], [0.0, 0.0], [0.5, 1.5]]

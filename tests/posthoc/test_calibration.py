@@ -584,3 +584,22 @@ def test_a_row_without_a_group_is_named(files, monkeypatch, capsys):
     pd.DataFrame(columns | {"thing": ["a", None]}).to_csv("g.csv", index=False)
     assert run(monkeypatch, "new.csv", "--fit", "g.csv", "--group", "thing") == 2
     assert "row 1 has no group" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (
+            lambda a: Top(n=1, normalised=False, a=a, b=0.0, score="max_logit"),
+            "slope a must be positive",
+        ),
+        (lambda a: Beta(n=1, normalised=True, a=a, b=1.0, c=0.0), "a and b must be positive"),
+        (lambda a: Beta(n=1, normalised=True, a=1.0, b=a, c=0.0), "a and b must be positive"),
+        (lambda a: Temperature(n=1, normalised=True, temperature=a), "temperature is positive"),
+    ],
+)
+def test_a_calibration_that_would_turn_the_order_round_is_refused(make, says):
+    make(1e-9)
+    for a in (0.0, -1.0):
+        with pytest.raises(BadInput, match=says):
+            make(a)
