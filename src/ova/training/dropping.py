@@ -60,7 +60,8 @@ def draws(rows: Tensor, count: int, seed: int) -> Tensor:
     own = mixed(mixed(torch.full_like(rows, seed)) + rows)
     counter = torch.arange(1, count + 1, device=rows.device)
     bits = mixed(own[:, None] + counter * STEP)
-    return (bits & (2**BITS - 1)).float() / 2**BITS
+    u: Tensor = (bits & (2**BITS - 1)).float() / 2**BITS
+    return u
 
 
 def mixed(z: Tensor) -> Tensor:
