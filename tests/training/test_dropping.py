@@ -8,6 +8,7 @@ import torch
 from lightning_fabric import Fabric
 from torch import nn
 
+from narrowing import there
 from ova.data.task import InMemory
 from ova.errors import BadInput
 from ova.experiments import EXPERIMENTS
@@ -79,15 +80,16 @@ def test_the_answer_is_the_mean_of_p_over_the_passes(predictor):
     examples = predictor.task.validation
     said = predict(predictor, examples, limit=10, matrix=True)
     ((x, _),) = examples.batches([torch.arange(10)])
-    total = 0.0
+    parts = []
     for sample in range(4):
         with dropping(predictor.net, torch.arange(10), seed_of(3, sample)), torch.no_grad():
             z = predictor.net(predictor.task.prepare(x)).double()
-        total = total + predictor.form.probs(z).numpy()
-    assert np.array_equal(said.confidence, (total / 4).max(1))
-    assert np.array_equal(said.probs, (total / 4).astype(np.float32))
-    assert len(np.unique(said.probs)) > 10
-    assert not np.allclose(total.sum(1) / 4, 1)  # one-vs-all stays unnormalised
+        parts.append(predictor.form.probs(z).numpy())
+    mean = np.mean(parts, 0)
+    assert np.array_equal(said.confidence, mean.max(1))
+    assert np.array_equal(there(said.probs), mean.astype(np.float32))
+    assert len(np.unique(there(said.probs))) > 10
+    assert not np.allclose(mean.sum(1), 1)  # one-vs-all stays unnormalised
     once = predict(replace(predictor, samples=0), examples, limit=10)
     assert not np.allclose(once.confidence, said.confidence, atol=1e-3)
 
@@ -98,16 +100,16 @@ def test_batches_and_processes_change_no_number(predictor, monkeypatch):
     monkeypatch.setattr(predicting, "BATCH", 7)
     parts = predict(predictor, examples, matrix=True)
     # What is dropped is the same to the last bit; a product of other shape may round otherwise.
-    assert np.allclose(whole.probs, parts.probs, rtol=1e-5, atol=1e-7)
+    assert np.allclose(there(whole.probs), there(parts.probs), rtol=1e-5, atol=1e-7)
     other = predict(replace(predictor, seed=4), examples, matrix=True)
-    assert not np.allclose(whole.probs, other.probs, atol=1e-3)
+    assert not np.allclose(there(whole.probs), there(other.probs), atol=1e-3)
     monkeypatch.setattr(
         predicting, "share", lambda _, batches: [b[1::2] for b in batches if len(b) > 1]
     )
     mine = predict(predictor, examples, matrix=True)
     at = np.searchsorted(whole.id, mine.id)
     assert len(mine) < len(whole)
-    assert np.allclose(whole.probs[at], mine.probs, rtol=1e-5, atol=1e-7)
+    assert np.allclose(there(whole.probs)[at], there(mine.probs), rtol=1e-5, atol=1e-7)
 
 
 def test_a_recipe_asks_for_it_and_old_ones_keep_their_names(tmp_path):
@@ -137,5 +139,5 @@ def test_examples_of_a_set_are_drawn_by_their_own_number(predictor):
     x = predictor.task.validation
     ((one, y),) = x.batches([torch.tensor([4])])
     again = InMemory(one.repeat(3, *[1] * (one.dim() - 1)), y.repeat(3))
-    p = predict(predictor, again, matrix=True).probs
+    p = there(predict(predictor, again, matrix=True).probs)
     assert not np.allclose(p[0], p[1], atol=1e-4)

@@ -5,12 +5,14 @@ import shutil
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from lightning_fabric import Fabric
 from typer.testing import CliRunner
 
+from narrowing import there
 from ova.cli.app import app
 from ova.errors import BadInput
 from ova.experiments import EXPERIMENTS
@@ -62,8 +64,8 @@ def test_the_answer_is_the_mean_of_p(members, formulation, tmp_path):
     for name in ("test", "validation", "ood/ring"):
         parts = [read(predictions_path(m, name)) for m in members[formulation]]
         said = read(predictions_path(tmp_path / "out", name))
-        mean = sum(p.probs.astype(np.float64) for p in parts) / len(parts)
-        assert np.array_equal(said.probs, mean.astype(np.float32))
+        mean = np.mean([there(p.probs).astype(np.float64) for p in parts], 0)
+        assert np.array_equal(there(said.probs), mean.astype(np.float32))
         assert np.array_equal(said.confidence, mean.max(1))
         assert np.array_equal(said.prediction, mean.argmax(1))
         assert np.array_equal(said.target, parts[0].target)
@@ -132,7 +134,8 @@ def test_a_mean_over_chunks_is_that_of_the_whole(monkeypatch, tmp_path):
 )
 def test_files_about_other_rows_are_refused(other, said, tmp_path):
     def kept(name, **changed):
-        arguments = {"target": [0, 1, 0], "normalised": True, "keep_probs": True} | changed
+        arguments: dict[str, Any] = {"target": [0, 1, 0], "normalised": True, "keep_probs": True}
+        arguments |= changed
         y = arguments.pop("target")
         p = np.full((len(y), 2), 0.5)
         write(tmp_path / name, Predictions.from_probs(p, y, **arguments))
