@@ -225,7 +225,7 @@ def write_run(folder: Path, recipe: dict[str, Any], rows: list, curves: list, lo
         "seed": recipe["seed"],
         "data": {"test.parquet": "ab" * 32},
         "started": "2026-01-02T03:04:05Z",
-        "seconds": {"train": 12.5, "predict": 1.5},
+        "seconds": {"training": 12.5, "prediction": 1.5, "measurement": 0.5},
         "host": {"system": "Linux", "machine": "x86_64", "cpus": 2, "device": "cpu"},
     }
     (folder / "manifest.json").write_text(json.dumps(manifest))

@@ -13,7 +13,22 @@ NUMBER = re.compile(rb"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 NUMBERS = [b"nan", b"inf", b"-inf", b"-1", b"1e308", b"1e999", b"9" * 5000, b"18446744073709551616"]
 NUMBERS += [b"0x1f", b"", b"1_000", b"-0.0", b"\xd9\xa3", b'"', b"1e-320"]
 DEEP = 100_000  # brackets within brackets
-VALUES = [None, [], {}, "", "x", -1, 0, 2**53, 1e308, True, [[]], {"a": None}, "../../x", "\ud800"]
+VALUES: list[Any] = [
+    None,
+    [],
+    {},
+    "",
+    "x",
+    -1,
+    0,
+    2**53,
+    1e308,
+    True,
+    [[]],
+    {"a": None},
+    "../../x",
+    "\ud800",
+]
 
 Bytes = Callable[[Random, bytes], bytes]
 Columns = list[tuple[str, list[Any]]]
