@@ -206,7 +206,9 @@ def halves() -> None:
     evaluate(sets, halves=("max_p",))
     plain = timed(lambda: evaluate(sets), REPEATS)
     more = timed(lambda: evaluate(sets, halves=("max_p",)), REPEATS)
-    kept = sum(len(str(row["halves"])) for row in evaluate(sets, halves=("max_p",))[0] if "halves" in row)
+    kept = sum(
+        len(str(row["halves"])) for row in evaluate(sets, halves=("max_p",))[0] if "halves" in row
+    )
     table(
         "measuring 10,000 test rows, 95 shifted sets of 2,000, two outside sets",
         [
