@@ -19,8 +19,8 @@ from ova.metrics.selective import aurc, mixture
 def test_the_area_of_a_draw_is_that_of_its_rows_repeated(inside, outside, seed):
     scores, right = np.array([s for s, _ in inside], float), np.array([r for _, r in inside])
     o, draw = np.array(outside, float), np.random.default_rng(seed)
-    mine, theirs = (draw.integers(len(x), size=len(x)) if len(x) else [] for x in (scores, o))
-    mine, theirs = np.asarray(mine, int), np.asarray(theirs, int)
+    mine = draw.integers(len(scores), size=len(scores))
+    theirs = draw.integers(max(len(o), 1), size=len(o))
     counts = [np.bincount(mine, minlength=len(scores)), np.bincount(theirs, minlength=len(o))]
     ones = np.ones(len(scores) + len(o))
     found = area(mixed(scores, right, o), np.stack([np.concatenate(counts), ones]))

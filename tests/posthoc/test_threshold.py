@@ -318,10 +318,9 @@ def test_a_promise_can_be_fitted_by_any_score_that_predictions_have() -> None:
     far = p.take(slice(0, 150))
     for name, values in {"own": own, "energy": p.energy, "max_p": p.confidence}.items():
         assert values is not None
-        for promise in ({"accuracy": 0.9}, {"coverage": 0.8}, {"leak": 0.1}):
-            given = {"outside": far} if "leak" in promise else {}
-            found = fit_threshold(p, **promise, **given, score=name)
-            outer = {"outside": np.asarray(values, float)[:150]} if given else {}
-            assert found == fit_threshold((values, p.correct), **promise, **outer)
+        pair, outer = (values, p.correct), np.asarray(values, float)[:150]
+        assert fit_threshold(p, 0.9, score=name) == fit_threshold(pair, 0.9)
+        found = fit_threshold(p, leak=0.1, outside=far, score=name)
+        assert found == fit_threshold(pair, leak=0.1, outside=outer)
     with pytest.raises(BadInput, match="no score of these predictions called 'knn'"):
         fit_threshold(p, 0.9, score="knn")

@@ -90,7 +90,7 @@ def by_area(
 
 def by_rule(areas: Mapping[str, float], wrong: "Mapping[str, Mixed]", weights: Weights) -> Choice:
     """The first joint that answers errors and outsiders and tells errors no worse than `max_p`."""
-    worse = []
+    worse: list[str] = []
     for joint in (n for n in JOINTS if n in areas):
         said = f"beyond noise (AURC {areas[joint]:.4f}, {PLAIN} {areas[PLAIN]:.4f})"
         loss = (areas[joint] - areas[PLAIN]) / spread(wrong[PLAIN], wrong[joint], weights)

@@ -40,10 +40,13 @@ class Seen:
         return (f / torch.where(length > 0, length, torch.ones_like(length))).float()
 
 
+Formula = Callable[[Any, Seen], Any]  # a tensor, of numbers that are attributes of the first
+
+
 class Graph(nn.Module):
     """A score with what it has learned as buffers."""
 
-    def __init__(self, of: Any, formula: Callable[[Any, Seen], Tensor]) -> None:
+    def __init__(self, of: Any, formula: Formula) -> None:
         super().__init__()
         self.formula = formula
         for name, value in vars(of).items():
@@ -54,7 +57,8 @@ class Graph(nn.Module):
 
     def forward(self, rows: Seen) -> Tensor:
         """One value per row."""
-        return self.formula(self, rows)
+        value: Tensor = self.formula(self, rows)
+        return value
 
 
 class Scored(nn.Module):
@@ -95,19 +99,19 @@ def exported() -> list[str]:
     return [n for n, score in SCORES.items() if n in COLUMNS or score.restore in FORMULAS]
 
 
-def gen(own: Any, rows: Seen) -> Tensor:
+def gen(own: Any, rows: Seen) -> Any:
     """-sum over the largest p of p^g (1 - p)^g."""
     log_p = rows.log_p.double().clamp(max=0)
     log_p = log_p.topk(min(own.largest, log_p.shape[-1])).values
     return -((log_p.exp() * -torch.expm1(log_p)) ** own.power).sum(-1)
 
 
-def cosine(own: Any, rows: Seen) -> Tensor:
+def cosine(own: Any, rows: Seen) -> Any:
     """The largest cosine to a class mean."""
     return (rows.unit @ own.centres.T).amax(-1)
 
 
-def mahalanobis(own: Any, rows: Seen) -> Tensor:
+def mahalanobis(own: Any, rows: Seen) -> Any:
     """Minus the squared distance to the nearest class, plus that to all rows where it is relative."""
     f = (rows.unit if own.unit else rows.f).double() - own.mean
     g = f @ own.within.T.double()
@@ -118,7 +122,7 @@ def mahalanobis(own: Any, rows: Seen) -> Tensor:
     return (f @ own.overall.T.double()).square().sum(-1) - distance
 
 
-def neighbours(own: Any, rows: Seen) -> Tensor:
+def neighbours(own: Any, rows: Seen) -> Any:
     """Minus the distance to the k-th nearest of the bank: products find it, differences measure it."""
     unit = rows.unit
     among = min(own.k + SPARE, len(own.bank))
@@ -128,13 +132,13 @@ def neighbours(own: Any, rows: Seen) -> Tensor:
     return -distance.topk(own.k, largest=False, sorted=True).values[:, -1]
 
 
-def standardised_sum(own: Any, rows: Seen) -> Tensor:
+def standardised_sum(own: Any, rows: Seen) -> Any:
     """The sum of both parts, each less its mean over its deviation."""
     both = torch.stack([rows.values[name] for name in PARTS], -1)
     return ((both - own.mean) / own.std).sum(-1)
 
 
-def sirc(own: Any, rows: Seen) -> Tensor:
+def sirc(own: Any, rows: Seen) -> Any:
     """-log((1 - max p) (1 + exp(-(s - a) / std)))."""
     log_p = rows.log_p.double().clamp(max=0)
     if rows.normalised:
@@ -148,12 +152,12 @@ def sirc(own: Any, rows: Seen) -> Tensor:
     return -(doubt.clamp(min=LEAST) + softplus)
 
 
-COLUMNS: Mapping[str, Callable[[Any, Seen], Tensor]] = {
+COLUMNS: Mapping[str, Formula] = {
     "max_p": lambda _, rows: rows.log_p.amax(-1).exp(),
     "max_logit": lambda _, rows: rows.z.amax(-1),
     "energy": lambda _, rows: rows.z.logsumexp(-1),
 }
-FORMULAS: Mapping[type, Callable[[Any, Seen], Tensor]] = {
+FORMULAS: Mapping[type, Formula] = {
     GeneralisedEntropy: gen,
     Cosine: cosine,
     Mahalanobis: mahalanobis,
