@@ -112,22 +112,23 @@ def by_members(name: str, reads: bool = True) -> Spoil:
         shapes = [(10**13,), (-1,), (2**63,), (made.ROWS, 10**12), (10**6,), ()]
         objects = io.BytesIO()
         np.save(objects, np.array([{}, []], object), allow_pickle=True)
-        how, held = draw.choice(
-            [
-                *((f"shape {shape}", (shape, "<f8")) for shape in shapes),
-                *((f"type {kind}", ((made.ROWS,), kind)) for kind in ("|O", "<c16", "<U9", "|V8")),
-                ("objects", objects.getvalue()),
-                ("a pickle", pickle.dumps([1.0] * made.ROWS)),
-                ("noise", draw.randbytes(300)),
-                ("nothing", b""),
-                ("twice", sound.getvalue()),
-            ]
-        )
+        cases: list[tuple[str, Any]] = [
+            *((f"shape {shape}", (shape, "<f8")) for shape in shapes),
+            *((f"type {kind}", ((made.ROWS,), kind)) for kind in ("|O", "<c16", "<U9", "|V8")),
+            ("objects", objects.getvalue()),
+            ("a pickle", pickle.dumps([1.0] * made.ROWS)),
+            ("noise", draw.randbytes(300)),
+            ("nothing", b""),
+            ("twice", sound.getvalue()),
+        ]
+        how, held = draw.choice(cases)
         if isinstance(held, tuple):
             header = io.BytesIO()
             told = {"descr": held[1], "fortran_order": draw.random() < 0.5, "shape": held[0]}
             form.write_array_header_1_0(header, told)
-            held = header.getvalue() + b"\0" * 8 * made.ROWS
+            content = header.getvalue() + b"\0" * 8 * made.ROWS
+        else:
+            content = held
         with zipfile.ZipFile(path) as archive:
             members = {n: archive.read(n) for n in archive.namelist()}
         kinds = [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA]
@@ -135,7 +136,7 @@ def by_members(name: str, reads: bool = True) -> Spoil:
             for member, data in members.items():
                 if member != f"{name}.npy" or how == "twice":
                     archive.writestr(member, data)
-            archive.writestr(f"{name}.npy", held)
+            archive.writestr(f"{name}.npy", content)
         return f"{name} is {how}", REFUSE if reads else EITHER
 
     return spoil
@@ -147,7 +148,7 @@ def bomb(_: Random, path: Path) -> tuple[str, str]:
         zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive,
         archive.open("note.npy", "w", force_zip64=True) as file,
     ):
-        for _ in range(256):
+        for _times in range(256):
             file.write(bytes(1 << 20))
     return "a bomb", EITHER
 
@@ -282,13 +283,14 @@ def of_data() -> list[Target]:
     picture, image = [by_bytes, by_bytes, by_picture], "images/red/0.png"
     pickled = "data/cifar-10-batches-py/data_batch_2"
     encoded = f"{text} --encoder encoder"
+    ways: dict[str, Sequence[Spoil]] = {
+        "config.json": [by_bytes, loosely(by_json), loosely(by_json)],
+        "tokenizer.json": [by_bytes, loosely(by_json)],
+        "model.safetensors": [by_bytes],
+    }
     encoder = [
         Target(encoded, f"encoder/{name}", spoils, ["texts.csv", "encoder"], 1)
-        for name, spoils in {
-            "config.json": [by_bytes, loosely(by_json), loosely(by_json)],
-            "tokenizer.json": [by_bytes, loosely(by_json)],
-            "model.safetensors": [by_bytes],
-        }.items()
+        for name, spoils in ways.items()
     ]
     return [
         Target(f"train table.csv {quick}", "table.csv", [by_bytes], (), 3),

@@ -157,6 +157,6 @@ def tiny_search() -> None:
     from ova.training.recipe import Experiment, Range
 
     base = replace(EXPERIMENTS["toy"].recipes[0], experiment="tiny", epochs=2, steps=9)
-    EXPERIMENTS["tiny"] = Experiment(  # type: ignore[index]
+    EXPERIMENTS["tiny"] = Experiment(
         "tiny", "a search of seconds", (base,), search={"lr": Range(1e-3, 1e-1, log=True)}, trials=3
     )

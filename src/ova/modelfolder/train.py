@@ -23,6 +23,7 @@ from ova.report.model import ModelFacts
 from ova.report.page import write_page
 from ova.scores import SCORES
 from ova.training import checkpoint
+from ova.training.classifier import Classifier
 from ova.training.engine import Machine
 from ova.training.loop import check_recipe
 from ova.training.loop import trained as trained_network
@@ -83,7 +84,7 @@ def train(
         check_recipe(facts, recipe, weights)
     yield Stage("score")
     rows = predictions_of(run, task)
-    net = fabric.to_device(trained_network(task, recipe, weights))
+    net: Classifier = fabric.to_device(trained_network(task, recipe, weights))  # type: ignore[assignment]
     forward = forward_of(net, task.prepare)
     evidence = decided(forward, head_of(net), gathered, rows, score)
     yield Stage("threshold")

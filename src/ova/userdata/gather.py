@@ -213,7 +213,9 @@ def strangers(
         notes.append(f"{path}: {len(rows)} rows are {len(lone)} {what}, which count once each")
     lot = np.random.default_rng([request.seed, len(lone)]).permutation(lone).tolist()
     cut = len(lone) // 3
-    parts = {OUTSIDE: sorted(lot[cut:])} | ({TO_CHOOSE: sorted(lot[:cut])} if cut else {})
+    parts: dict[str, list[int]] = {OUTSIDE: sorted(lot[cut:])}
+    if cut:
+        parts[TO_CHOOSE] = sorted(lot[:cut])
     outside = sets_of(encoded, torch.full((len(encoded.x),), NONE), parts)
     return outside, [*dropped, *notes]
 
