@@ -92,7 +92,10 @@ def test_the_promise_is_that_of_the_score_on_the_calibration_rows(score: str, at
     again = list(answers(load(at / "m"), [str(at / "crowd.csv")]))
     assert [a.confidence for a in again] == [a.confidence for a in answered]
     assert plain.calibration == found.calibration
-    assert not (at / "m/scores/scores.json").exists()  # of the score before
+    # Nothing is kept of the score before, and no training row where none is needed.
+    kept = {path.name for path in (at / "m").rglob("*.safetensors")}
+    assert kept == {"weights.safetensors"}
+    assert not list((at / "m").rglob("scores.json"))
 
 
 def test_the_rows_that_choose_carry_no_promise_and_are_in_no_report(at: Path) -> None:

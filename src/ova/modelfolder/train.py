@@ -3,6 +3,7 @@
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from shutil import rmtree
 
 from lightning_fabric import Fabric
 
@@ -35,6 +36,7 @@ from ova.training.run_folder import (
     MANIFEST,
     MODEL,
     RECIPE,
+    SCORED,
     predictions_path,
 )
 from ova.training.run_folder import read as read_run
@@ -78,6 +80,7 @@ def train(
     check_folder(out, task)
     weights = adopt(out, run)
     yield from stages(fabric, recipe, run, machine, lambda: task, weights)
+    rmtree(run / SCORED, ignore_errors=True)  # training rows stay only where the model needs them
     if not weights.exists():
         raise BadInput(f"{out}: the weights are gone; move the folder away to train again")
     if "recipe" in (facts := checkpoint.facts(weights)):
