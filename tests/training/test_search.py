@@ -219,6 +219,16 @@ def test_a_worker_elsewhere_without_a_sign_of_life_loses_its_trial(undisturbed, 
     assert rows(tmp_path) == rows(undisturbed)
 
 
+def test_a_worker_that_was_killed_before_it_said_where_it_works_loses_its_trial_at_once(
+    undisturbed, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(tuning, "CLAIM", 0.5)
+    running(tmp_path)
+    work(tmp_path)
+    assert rows(tmp_path) == rows(undisturbed)
+    assert choose(replace(SEARCH, out=tmp_path)) is not None
+
+
 def test_a_number_that_two_workers_queued_is_tried_once(undisturbed, tmp_path):
     study = open_study(replace(SEARCH, out=tmp_path))
     for number in (0, 1, 0, 2, 1):

@@ -36,6 +36,9 @@ from ova.training.stages import Event, Stage, load_task
 LOST = (SQLAlchemyError, StorageInternalError)  # what a storage raises that cannot be written to
 WEIGHTS = (CHECKPOINT, BEST, MODEL)  # of a trial, while it is worked on
 BEAT, GRACE = 30.0, 300.0  # seconds between signs of life, and without one until a worker is dead
+CLAIM = (
+    10.0  # seconds from taking a trial to saying where it is worked on; usually a few thousandths
+)
 
 
 @dataclass(frozen=True)
@@ -180,11 +183,17 @@ def numbered(study: optuna.Study) -> dict[int, FrozenTrial]:
     return found
 
 
+def began(trial: FrozenTrial) -> float:
+    """When a worker took the trial."""
+    return trial.datetime_start.timestamp() if trial.datetime_start else 0.0
+
+
 def is_dead(trial: FrozenTrial) -> bool:
     """Whether a running trial has no worker: no sign of life, or on this machine no lock."""
     said = trial.user_attrs
-    began = trial.datetime_start.timestamp() if trial.datetime_start else 0.0
-    if time.time() - float(said.get("beat", began)) > GRACE:
+    if "host" not in said:
+        return time.time() - began(trial) > CLAIM
+    if time.time() - float(said.get("beat", began(trial))) > GRACE:
         return True
     if said.get("host") != platform.node():
         return False
@@ -195,9 +204,18 @@ def is_dead(trial: FrozenTrial) -> bool:
         return False
 
 
+def claimed(study: optuna.Study) -> list[FrozenTrial]:
+    """The running trials, once each says where it is worked on or had the time to say so."""
+    while True:
+        trials = study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
+        if all("host" in trial.user_attrs or is_dead(trial) for trial in trials):
+            return trials
+        time.sleep(CLAIM / 50)
+
+
 def take(study: optuna.Study, search: Search) -> Trial | None:
     """The next trial to work on, None when every number has its trial."""
-    for other in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
+    for other in claimed(study):
         if is_dead(other):
             study.tell(other.number, state=TrialState.FAIL, skip_if_finished=True)
     for number in sorted(set(range(search.trials)) - set(numbered(study))):
