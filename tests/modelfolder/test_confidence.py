@@ -47,7 +47,7 @@ def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     gathered = gather(Request(data=data, formulation=request.param, settings=settings))
     machine = Machine(accelerator="cpu")
     wanted = Promise(coverage=0.5)
-    for _ in train(launch(machine), gathered, at / "model", machine, wanted):
+    for _ in train(launch(machine), gathered, at / "model", machine, wanted, "max_p"):
         pass
     return Case(data, gathered, at / "model")
 
@@ -156,9 +156,9 @@ def test_onnx_gives_the_confidence_that_predict_prints(
 ) -> None:
     assert export(model, tmp_path / "m.onnx") <= 1e-5
     session = onnxruntime.InferenceSession(str(tmp_path / "m.onnx"))
-    assert [o.name for o in session.get_outputs()] == ["probs", "label", "confidence"]
+    assert [o.name for o in session.get_outputs()] == ["probs", "label", "confidence", "score"]
     x = model.preparation.encode(whole(case.data)).x
-    probs, _, confidence = session.run(None, {"input": x.numpy()})
+    probs, _, confidence, _ = session.run(None, {"input": x.numpy()})
     said = [there(a.confidence) for a in answers(model, [str(case.data)])]
     np.testing.assert_allclose(confidence, said, atol=1e-5)
     assert abs(probs.max(1) - confidence).max() > 0.01  # the probabilities are left as they are

@@ -250,14 +250,14 @@ def test_what_one_fit_left_on_rows_is_not_taken_for_another_fit():
 @pytest.mark.parametrize("sign", [1, -1])
 def test_energy_and_nearest_feature_are_joined_only_where_both_rise_inside(sign):
     rng = np.random.default_rng(0)
-    f = rng.normal(size=(400, 4)) + 3 * np.eye(4)[np.arange(400) % 4]
-    near = -np.abs(f - 3 * np.eye(4)[np.arange(400) % 4]).sum(1, keepdims=True)
-    rows = Outputs(features=f, logits=f + sign * 5 * near, target=np.arange(400) % 4)
-    fitted = fit(rows.take(slice(0, 300)), held=rows.take(slice(300, 400)))
+    f = rng.normal(size=(2000, 4)) + 3 * np.eye(4)[np.arange(2000) % 4]
+    near = -np.abs(f - 3 * np.eye(4)[np.arange(2000) % 4]).sum(1, keepdims=True)
+    rows = Outputs(features=f, logits=f + sign * 5 * near, target=np.arange(2000) % 4)
+    fitted = fit(rows.take(slice(0, 300)), held=rows.take(slice(300, 2000)))
     assert ("energy_nearest" in fitted.names) == (sign > 0)
     if sign < 0:
         assert "the energy falls" in fitted.left_out["energy_nearest"]
         asked = fit(
-            rows.take(slice(0, 300)), held=rows.take(slice(300, 400)), names=["energy_nearest"]
+            rows.take(slice(0, 300)), held=rows.take(slice(300, 2000)), names=["energy_nearest"]
         )
         assert asked.names == ("energy_nearest",)

@@ -16,8 +16,9 @@ from ova.nn.formulations import FORMULATIONS
 from ova.predictions import read
 from ova.training import predict as predicting
 from ova.training.classifier import build
+from ova.training.drawing import seed_of
 from ova.training.dropping import draws, dropouts, dropping
-from ova.training.engine import Machine, seed_of
+from ova.training.engine import Machine
 from ova.training.predict import Predictor, predict
 from ova.training.recipe import Recipe
 from ova.training.run_folder import predictions_path

@@ -13,7 +13,7 @@ from ova.data.augmix import augmix
 from ova.data.pixmix import pixmix
 from ova.data.task import Augmentation, Task, unchanged
 from ova.errors import BadInput
-from ova.training.engine import seed_of
+from ova.training.drawing import seed_of
 from ova.training.recipe import Recipe
 
 MIXES: dict[str, Callable[..., Tensor]] = {"augmix": augmix, "pixmix": pixmix}

@@ -1,7 +1,5 @@
 """Devices and processes (Lightning Fabric), and the settings that make a run repeatable."""
 
-import hashlib
-import json
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -55,9 +53,3 @@ def share(fabric: Fabric, batches: Iterable[Tensor]) -> list[Tensor]:
     """This process's rows of every batch, without the batches where it has none."""
     mine = (rows[fabric.global_rank :: fabric.world_size] for rows in batches)
     return [rows for rows in mine if len(rows)]
-
-
-def seed_of(*parts: int) -> int:
-    """One seed for a tuple of numbers, far from the seeds of its neighbours."""
-    digest = hashlib.sha256(json.dumps(parts).encode()).digest()
-    return int.from_bytes(digest[:7], "big")

@@ -20,7 +20,8 @@ from ova.nn.formulations import FORMULATIONS
 from ova.training import checkpoint
 from ova.training.augment import changes
 from ova.training.classifier import Classifier, build, start, together
-from ova.training.engine import Machine, seed_of, share
+from ova.training.drawing import seed_of
+from ova.training.engine import Machine, share
 from ova.training.optimisation import learning_rate, optimiser, set_learning_rate
 from ova.training.recipe import Recipe
 from ova.training.run_folder import BEST, CHECKPOINT, LOG, MEMBER, MODEL, read_log

@@ -16,8 +16,9 @@ from ova.predictions.averaging import averaged
 from ova.predictions.columns import Array
 from ova.scores import SCORES, FittedScores, Outputs
 from ova.training.classifier import Classifier
+from ova.training.drawing import seed_of
 from ova.training.dropping import dropping
-from ova.training.engine import seed_of, share
+from ova.training.engine import share
 
 BATCH = 512  # fixed, so that a prediction never depends on the recipe's batch size
 

@@ -12,7 +12,7 @@ from ova.models.backbone import Backbone
 from ova.nn.formulation import Formulation
 from ova.nn.formulations import FORMULATIONS
 from ova.nn.heads import LastLayer
-from ova.training.engine import seed_of
+from ova.training.drawing import seed_of
 from ova.training.recipe import Recipe
 
 LEAST = 1e-300  # of 1 - p: a p that is 1 in all digits still has a logit
