@@ -7,9 +7,9 @@ PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 .PHONY: help setup demo test lint check mutants torture bench newest results readme clean
 help:
 	@echo "make setup    the virtual environment with everything in it; the others do it by themselves"
-	@echo "make demo     train the toy and the digits, write a picture and report.html (two minutes)"
+	@echo "make demo     train the toy and the digits, write a picture and report.html (a few minutes)"
 	@echo "make lint     format, lint, types, layers and the written parts of the documents"
-	@echo "make check    make lint, doctests and the quick tests (under three minutes)"
+	@echo "make check    make lint, doctests and the quick tests"
 	@echo "make test     every test and doctest"
 	@echo "make mutants  wrong lines put into the code one at a time: which does no test notice? (half an hour)"
 	@echo "make torture  kills, bad inputs, full disks: is anything lost or wrong? (20 minutes; MINUTES=5 for less)"

@@ -4,7 +4,7 @@ On the digits, softmax and one-vs-all: accuracy and ECE on the test set, AUROC o
 (the mean of eights and nines) and AURC of both mixed with the test set, by the confidence. Runs in a
 folder that is given are gone on with.
 
-Command: python benchmarks/ensembles.py [FOLDER], some two minutes of one core.
+Command: python benchmarks/ensembles.py [FOLDER]; it trains some twenty small networks.
 """
 
 import sys
