@@ -84,7 +84,7 @@ newest:
 
 results: $(VENV)/.run
 	$(BIN)/python results/collect.py --time
-	$(BIN)/ova run $(foreach file,$(wildcard results/*/runs.jsonl),--recipe $(file)) --out runs
+	$(BIN)/ova run $$($(BIN)/python results/collect.py --recipes) --out runs
 	$(BIN)/python results/collect.py runs
 	$(BIN)/python results/figures.py
 

@@ -1,15 +1,16 @@
 """Keep the evidence of complete runs: recipes, measurements, logs and manifests, without weights.
 
     python results/collect.py runs      merges them into results/<experiment>/
-    python results/collect.py --time    says how long the committed recipes took
+    python results/collect.py --time    says how long the committed recipes took, the cheap ones first
+    python results/collect.py --recipes names them in that order, as `ova run` takes them
 
 A run takes the place of the committed one with the same recipe; all others stay. Curves are kept
 for seed 0 only: they are large, and one seed draws every figure. Of scores that are neither max p nor
 the run's choice the metrics that a table shows are kept, to six digits.
 """
 
+import os
 import sys
-from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +18,7 @@ from pathlib import Path
 from ova.errors import BadInput
 from ova.files import Row
 from ova.training.run_folder import (
+    RUNS,
     Run,
     complete,
     is_collection,
@@ -62,15 +64,19 @@ def merge(folder: Path, new: Iterable[Run]) -> None:
 
 
 def seconds() -> dict[str, float]:
-    """How long the committed runs of each experiment took together."""
-    spent: dict[str, float] = defaultdict(float)
-    for folder in sorted(path for path in HERE.iterdir() if is_collection(path)):
-        for run in read_collection(folder):
-            spent[folder.name] += sum(run.manifest["seconds"].values())
-    return spent
+    """How long the committed runs of each experiment took together, the cheap ones first."""
+    spent = {
+        folder.name: sum(sum(run.manifest["seconds"].values()) for run in read_collection(folder))
+        for folder in HERE.iterdir()
+        if is_collection(folder)
+    }
+    return dict(sorted(spent.items(), key=lambda item: item[1]))
 
 
 def main() -> None:
+    if sys.argv[1:] == ["--recipes"]:
+        print(*(f"--recipe {os.path.relpath(HERE / name / RUNS)}" for name in seconds()))
+        return
     if sys.argv[1:] == ["--time"]:
         spent = seconds()
         for experiment, each in spent.items():
