@@ -23,10 +23,8 @@ from ova.predictions.sets import TEST, VALIDATION
 from ova.report.model import ModelFacts
 from ova.report.page import write_page
 from ova.scores import SCORES
-from ova.training import checkpoint
 from ova.training.classifier import Classifier
 from ova.training.engine import Machine
-from ova.training.loop import check_recipe
 from ova.training.loop import trained as trained_network
 from ova.training.recipe import Recipe
 from ova.training.run_folder import (
@@ -83,8 +81,6 @@ def train(
     rmtree(run / SCORED, ignore_errors=True)  # training rows stay only where the model needs them
     if not weights.exists():
         raise BadInput(f"{out}: the weights are gone; move the folder away to train again")
-    if "recipe" in (facts := checkpoint.facts(weights)):
-        check_recipe(facts, recipe, weights)
     yield Stage("score")
     rows = predictions_of(run, task)
     net: Classifier = fabric.to_device(trained_network(task, recipe, weights))  # type: ignore[assignment]
