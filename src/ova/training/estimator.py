@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor, nn
 
 from ova.errors import BadInput, pick
+from ova.metrics.choice import PLAIN
 from ova.nn.formulations import DEFAULT, FORMULATIONS, Formulation
 from ova.posthoc.calibration import CALIBRATIONS, Calibration
 from ova.posthoc.independent import Rows, numbered, one_of_each
@@ -77,7 +78,7 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
     threshold: float | None = None
     accuracy: float | None = None
     certainty: float = 0.95  # of that promise
-    decide_by: str = "max_p"
+    decide_by: str = PLAIN
     calibration: str | None = None  # one that keeps the order, or None (also "none")
     holdout: float = 0.3
     reject_label: Any = None
@@ -277,7 +278,7 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
 
     def _evidence(self, X: Floats, y: NDArray[np.int64]) -> FittedScores | None:
         """The score that decides, fitted on the training rows; max p needs no fit."""
-        if self.decide_by == "max_p":
+        if self.decide_by == PLAIN:
             return None
         fitted = fit_scores(self._said(X, y), names=[self.decide_by])
         return fitted.only(self.decide_by)

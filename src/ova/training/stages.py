@@ -16,7 +16,7 @@ from ova.data import DATASETS
 from ova.data.task import Task
 from ova.errors import BadInput, pick
 from ova.files import Row, read_object, write_json
-from ova.metrics.choice import choose
+from ova.metrics.choice import PLAIN, choose
 from ova.metrics.evaluate import evaluate
 from ova.posthoc.calibration import CALIBRATIONS, Calibration, usual
 from ova.predictions import Predictions, SetName, has_matrix, lacks, read
@@ -228,7 +228,7 @@ def measure(predictor: Predictor, recipe: Recipe, folder: Path) -> Row:
 def choose_score(held: Predictions, outside: Sequence[Predictions]) -> Row:
     """The score by which to refuse, by held-out rows of the classes and of none, never the test's."""
     if not len(held):
-        return {"chosen": "max_p", "why": "there are no held-out rows to choose by", "areas": {}}
+        return {"chosen": PLAIN, "why": "there are no held-out rows to choose by", "areas": {}}
     strange = [scores_of(p) for p in outside]
     common = [name for name in strange[0] if all(name in s for s in strange)] if strange else []
     found = choose(
@@ -253,7 +253,7 @@ def of_predictions(folder: Path, predicted: Iterable[SetName]) -> tuple[Row, lis
     calibration = calibrate(held, every - strange, folder)
     sets: dict[str, Predictions | Callable[[], Predictions]] = {VALIDATION: inside(held)}
     sets |= {name: partial(measured, folder, name) for name in every - strange - {VALIDATION}}
-    rows, curves = evaluate(sets, calibration=calibration, halves=("max_p", choice["chosen"]))
+    rows, curves = evaluate(sets, calibration=calibration, halves=(PLAIN, choice["chosen"]))
     return choice, rows, curves
 
 
