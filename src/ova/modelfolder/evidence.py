@@ -12,7 +12,7 @@ from torch import Tensor
 from ova.data.task import Examples, plan
 from ova.errors import BadInput
 from ova.files import read_json, write_json
-from ova.metrics.choice import PLAIN
+from ova.metrics.choice import PLAIN, finite
 from ova.modelfolder.names import EXAMPLES, SCORES
 from ova.nn.formulations import Formulation
 from ova.nn.heads import Affine
@@ -23,7 +23,6 @@ from ova.scores.knn import Neighbours
 from ova.training.classifier import Classifier
 
 BATCH = 128
-LARGEST = 3e38  # a number of float32 that no score reaches
 MOST = 50_000  # training rows that are kept for scores that look for the nearest
 PARTS = (f"{SCORES}/{FACTS}", f"{SCORES}/{ARRAYS}", EXAMPLES)  # its files in the folder
 
@@ -50,11 +49,6 @@ class Evidence:
     def bank(self) -> Neighbours | None:
         """The training rows that the score looks at."""
         return None if self.scores is None else bank_of(self.scores)
-
-
-def finite(values: Array) -> Array:
-    """Infinities as numbers that rank alike: a threshold is a number between others."""
-    return np.clip(values.astype(np.float64), -LARGEST, LARGEST)
 
 
 def bank_of(scores: FittedScores) -> Neighbours | None:

@@ -14,9 +14,9 @@ from torch import Tensor, nn
 
 from ova.errors import BadInput, require
 from ova.files import write_beside
+from ova.metrics.choice import LARGEST
 from ova.modelfolder.answer import said_by
 from ova.modelfolder.confidence import confidence_of
-from ova.modelfolder.evidence import LARGEST
 from ova.modelfolder.folder import Model
 from ova.modelfolder.graph import Scored
 from ova.predictions import NONE

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor, nn
 
 from ova.errors import BadInput, pick
-from ova.metrics.choice import PLAIN
+from ova.metrics.choice import PLAIN, finite
 from ova.nn.formulations import DEFAULT, FORMULATIONS, Formulation
 from ova.posthoc.calibration import CALIBRATIONS, Calibration
 from ova.posthoc.independent import Rows, numbered, one_of_each
@@ -28,7 +28,6 @@ from ova.scores import fit as fit_scores
 from ova.training.drawing import Drawing
 
 Floats = NDArray[np.float64]
-LARGEST = 3e38  # in the place of an infinite score
 
 
 @dataclass(eq=False, repr=False)  # which writes the constructor; the rest is scikit-learn's
@@ -287,8 +286,7 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
         """What a threshold is compared with: the confidence, or the score that was asked for."""
         if self.evidence_ is None:
             return self._sure(p)
-        values = self.evidence_(self._said(X))[self.decide_by]
-        return np.clip(values.astype(np.float64), -LARGEST, LARGEST)
+        return finite(self.evidence_(self._said(X))[self.decide_by])
 
     def _said(self, X: Floats, y: NDArray[np.int64] | None = None) -> Outputs:
         """Features and logits of a table."""
