@@ -122,6 +122,9 @@ def test_predict_says_what_the_run_measured(trained):
     assert {a.label for a in said} > {NONE_LABEL}
 
 
+@pytest.mark.parametrize(
+    "trained", [pytest.param("softmax", marks=pytest.mark.slow), "ova-ball"], indirect=True
+)
 def test_the_onnx_file_decides_as_predict_does(trained, tmp_path):
     _, out = trained
     model = load(out)

@@ -120,6 +120,11 @@ def test_refusals_name_the_best_guess(case: Case, model: Model) -> None:
     assert all(a.label != a.runner_up for a in all_answered)
 
 
+# `make check` writes images as ONNX with an encoder, in test_encoder.py.
+EXPORTED = [pytest.param(k, marks=pytest.mark.slow) if k == "image" else k for k in KINDS]
+
+
+@pytest.mark.parametrize("case", EXPORTED, indirect=True)
 def test_onnx_decides_as_predict_does(case: Case, model: Model, tmp_path: Path) -> None:
     assert export(model, tmp_path / "m.onnx") <= 1e-5
     session = onnxruntime.InferenceSession(str(tmp_path / "m.onnx"))
