@@ -5,6 +5,7 @@ The package is copied, the files are written and the lines put in, and another p
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -399,3 +400,15 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bool]:
 @pytest.mark.parametrize("kind", ADDITIONS)
 def test_one_file_and_one_line_add_it_everywhere(kind: str, found: dict[str, bool]) -> None:
     assert found[kind]
+
+
+def test_the_table_of_contributing_names_what_was_written_and_where_the_line_went() -> None:
+    text = (Path(__file__).parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    rows = re.findall(
+        r"^\| (?!to add|-).*\| `(.+?)`.*\| `(\w+)` in `(.+?)` \| `(.+?)` \|$", text, re.M
+    )
+    assert sorted(kind for *_, kind in rows) == sorted(ADDITIONS)
+    for file, name, table, kind in rows:
+        new = ADDITIONS[kind]
+        assert (Path(file).parent, table) == (Path(new.file).parent, new.table), kind
+        assert new.below.split()[0].rstrip(":") == name, kind

@@ -14,7 +14,7 @@ import made_data
 from narrowing import there
 from ova.cli.app import app
 from ova.errors import BadInput
-from ova.modelfolder.answer import answers, said_by
+from ova.modelfolder.answer import answers, as_outputs
 from ova.modelfolder.export import export
 from ova.modelfolder.folder import load
 from ova.modelfolder.train import train
@@ -79,7 +79,7 @@ def test_it_answers_with_the_mean_of_its_members(trained):
     parts = [form.probs(each.double()) for each in z]
     assert not torch.allclose(parts[0], parts[1], atol=1e-3)
     mean = torch.stack(parts).mean(0).numpy()
-    said = said_by(model, *model.outputs(x))
+    said = as_outputs(model, *model.outputs(x))
     assert np.allclose(np.exp(said.log_p), mean, atol=1e-6)
     assert np.allclose(mean.sum(1), 1) == form.normalised
     if form.normalised:
@@ -122,6 +122,9 @@ def test_predict_says_what_the_run_measured(trained):
     assert {a.label for a in said} > {NONE_LABEL}
 
 
+@pytest.mark.parametrize(
+    "trained", [pytest.param("softmax", marks=pytest.mark.slow), "ova-ball"], indirect=True
+)
 def test_the_onnx_file_decides_as_predict_does(trained, tmp_path):
     _, out = trained
     model = load(out)

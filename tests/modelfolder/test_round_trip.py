@@ -26,6 +26,7 @@ from ova.modelfolder.train import train
 from ova.modelfolder.write import WRITERS, write
 from ova.posthoc.threshold import Promise
 from ova.predictions import NONE, NONE_LABEL, read
+from ova.training import checkpoint
 from ova.training.engine import Machine, launch
 from ova.userdata.gather import Gathered, gather
 from ova.userdata.kinds import KINDS
@@ -119,6 +120,11 @@ def test_refusals_name_the_best_guess(case: Case, model: Model) -> None:
     assert all(a.label != a.runner_up for a in all_answered)
 
 
+# `make check` writes images as ONNX with an encoder, in test_encoder.py.
+EXPORTED = [pytest.param(k, marks=pytest.mark.slow) if k == "image" else k for k in KINDS]
+
+
+@pytest.mark.parametrize("case", EXPORTED, indirect=True)
 def test_onnx_decides_as_predict_does(case: Case, model: Model, tmp_path: Path) -> None:
     assert export(model, tmp_path / "m.onnx") <= 1e-5
     session = onnxruntime.InferenceSession(str(tmp_path / "m.onnx"))
@@ -201,6 +207,24 @@ def test_a_training_that_was_killed_before_its_recipe_goes_on(
     fit(case.gathered, tmp_path, stop=3)
     assert [path.name for path in (tmp_path / "run").glob(".*")] == []
     assert (tmp_path / "run/recipe.json").exists()
+
+
+@pytest.mark.parametrize("case", ["table"], indirect=True)
+@pytest.mark.parametrize("before", [False, True])  # the run is complete, only the model is not
+def test_the_weights_are_read_once(
+    before: bool, case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if before:
+        shutil.copytree(case.out, tmp_path / "model")
+    seen, really = [], checkpoint.load
+
+    def noted(path: Path) -> tuple[checkpoint.Tensors, dict[str, str]]:
+        seen.append(path.name)
+        return really(path)
+
+    monkeypatch.setattr(checkpoint, "load", noted)
+    fit(case.gathered, tmp_path / "model")
+    assert seen == ["best.safetensors"] * (not before) + ["weights.safetensors"]
 
 
 def test_a_page_that_fails_does_not_cost_the_model(

@@ -15,6 +15,7 @@ from ova.cli.app import app
 from ova.errors import BadInput
 from ova.files import read_lines
 from ova.modelfolder.answer import answers
+from ova.modelfolder.evidence import read_evidence
 from ova.modelfolder.export import export
 from ova.modelfolder.folder import load
 from ova.modelfolder.graph import exported
@@ -215,10 +216,8 @@ def test_no_more_rows_are_kept_than_is_said(at: Path, monkeypatch: pytest.Monkey
 
 
 def replace_examples(folder: Path) -> None:
-    from ova.modelfolder import keeping
-
     (folder / "examples.json").write_text("[]")
-    keeping.read(folder, json.loads((folder / "model.json").read_text()))
+    read_evidence(folder, json.loads((folder / "model.json").read_text()))
 
 
 def test_a_score_that_cannot_be_fitted_costs_no_model(

@@ -50,6 +50,7 @@ def predict(
     import sys
     from collections.abc import Iterator
 
+    from ova.metrics.choice import PLAIN
     from ova.modelfolder.answer import Answer, answers
     from ova.modelfolder.folder import load
     from ova.modelfolder.write import COLUMNS, EXPLAINED, check, separated, write
@@ -76,7 +77,7 @@ def predict(
     else:
         separated(counted(), sys.stdout, columns, "\t")
     limit = loaded.shown.value if threshold is None else threshold
-    by_score = threshold is None and loaded.evidence.name != "max_p"
+    by_score = threshold is None and loaded.evidence.name != PLAIN
     of = f" of {loaded.evidence.name}" if by_score else ""
     told = f"{counts['rows']} inputs, {counts['refused']} {NONE_LABEL} (not above {limit:.6g}{of})"
     typer.echo(f"{told}, {counts['bad']} could not be used", err=True)

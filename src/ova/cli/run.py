@@ -162,6 +162,7 @@ def logged(events: "Iterator[Event]", folder: Path) -> "Generator[Event, None, N
 
 def summarise(folders: Iterable[Path], console: Console) -> None:
     """Print one line per run that has measurements."""
+    from ova.metrics.choice import PLAIN
     from ova.predictions import SetName
     from ova.training.run_folder import RECIPE, part, read_measurements
 
@@ -172,7 +173,7 @@ def summarise(folders: Iterable[Path], console: Console) -> None:
             continue
         recipe = part(folder / RECIPE)
         test = {r["metric"]: r["value"] for r in rows if r["dataset"] == "test"}
-        aurocs = (r for r in rows if r["metric"] == "auroc" and r.get("score") == "max_p")
+        aurocs = (r for r in rows if r["metric"] == "auroc" and r.get("score") == PLAIN)
         table.add_row(
             *(str(recipe[name]) for name in ("experiment", "formulation", "seed")),
             f"{test['accuracy']:.4f}",

@@ -26,7 +26,7 @@ class Hub:
         return f"{self.path} ({self.config or 'default'}, {self.split})"
 
 
-def reachable(endpoint: str, seconds: float = 3.0) -> bool:
+def reachable(endpoint: str) -> bool:
     """Whether the hub answers; asked first, because its client retries for half a minute."""
     if os.environ.get("HF_HUB_OFFLINE", "").upper() in {"1", "ON", "YES", "TRUE"}:
         return False
@@ -34,7 +34,7 @@ def reachable(endpoint: str, seconds: float = 3.0) -> bool:
         return True  # only the proxy can tell
     url = urlparse(endpoint)
     try:
-        with socket.create_connection((url.hostname or "", url.port or 443), timeout=seconds):
+        with socket.create_connection((url.hostname or "", url.port or 443), timeout=3):
             return True
     except OSError:
         return False

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -58,14 +59,21 @@ def vocabulary(data_dir: Path | None) -> Found[Pieces]:
     return Found("BERT vocabulary", {"vocab.txt": sha256(path)}, lambda: read_vocabulary([blob]))
 
 
-def encode(pieces: Pieces, texts: Sequence[str]) -> tuple[Tensor, Tensor]:
-    """Token ids N x 32, [CLS] first, [SEP] last, 0 behind; and how many of them count."""
+def bert(pieces: Pieces) -> Any:
+    """BERT's tokenizer (uncased) with these word pieces."""
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
     tokenizer = Tokenizer(models.WordPiece(dict(pieces), unk_token=UNKNOWN))
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    tokenizer.post_processor = processors.BertProcessing((END, pieces[END]), (START, pieces[START]))
+    ends = ((piece, pieces[piece]) for piece in (END, START))
+    tokenizer.post_processor = processors.BertProcessing(*ends)
+    return tokenizer
+
+
+def encode(pieces: Pieces, texts: Sequence[str]) -> tuple[Tensor, Tensor]:
+    """Token ids N x 32, [CLS] first, [SEP] last, 0 behind; and how many of them count."""
+    tokenizer = bert(pieces)
     tokenizer.enable_truncation(LENGTH)
     tokenizer.enable_padding(pad_id=0, pad_token=PAD, length=LENGTH)
     rows = tokenizer.encode_batch(list(texts))

@@ -22,8 +22,14 @@ JOINTS = ("energy_nearest", "sirc")  # each a confidence and an inside-score; th
 DRAWS = Draws(count=200)  # enough for the spread of a difference
 SURE = 0.95
 FEWEST = 30  # outside rows; of fewer nothing could be seen beyond noise
+LARGEST = 3e38  # a number of float32 that no score reaches
 
 Weights = Callable[[], Iterator[Array]]  # blocks of draws: how often each row was drawn
+
+
+def finite(values: Array) -> Array:
+    """Infinities as numbers that rank alike: a threshold is a number between others."""
+    return np.clip(values.astype(np.float64), -LARGEST, LARGEST)
 
 
 @dataclass(frozen=True)

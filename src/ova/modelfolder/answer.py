@@ -92,7 +92,7 @@ def answer(
     large = torch.where(~(f.isfinite().all(1) & z.isfinite().all(1)))[0].tolist()
     f[large], z[large] = 0, 0
     bad = {**dict.fromkeys(large, "numbers too large for the network"), **encoded.bad}
-    rows = said_by(model, f, z)
+    rows = as_outputs(model, f, z)
     near = nearest(model, rows) if explain else [None] * len(rows)
     said = zip(cells, decide(model, rows, z, threshold), near, strict=True)
     for row, (cell, its, by) in enumerate(said):
@@ -100,8 +100,8 @@ def answer(
         yield Answer(name, problem=bad[row]) if row in bad else Answer(name, *its, nearest=by)
 
 
-def said_by(model: Model, f: Tensor, z: Tensor) -> Outputs:
-    """What the score that decides may look at."""
+def as_outputs(model: Model, f: Tensor, z: Tensor) -> Outputs:
+    """Features, logits and what follows from them: what the score that decides may look at."""
     log_p, unknown = model.form.log_probs(z).numpy(), np.full(len(z), NONE)
     p = Predictions.from_logits(z.numpy(), log_p, unknown, normalised=model.form.normalised)
     return Outputs(

@@ -7,13 +7,12 @@ import numpy as np
 
 from ova.data.task import Examples
 from ova.errors import BadInput
-from ova.metrics.choice import PLAIN, Choice, choose
+from ova.metrics.choice import PLAIN, Choice, choose, finite
 from ova.modelfolder.evidence import (
     MOST,
     Evidence,
     Forward,
     bank_of,
-    finite,
     order_of,
     outputs,
     values,

@@ -1,24 +1,30 @@
-"""The score that decides in a model folder: its values on any rows, and the training rows it looks at."""
+"""The score that decides in a model folder: its values, the training rows it looks at, and its files."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from ova.data.task import Examples, plan
-from ova.metrics.choice import PLAIN
+from ova.errors import BadInput
+from ova.files import read_json, write_json
+from ova.metrics.choice import PLAIN, finite
+from ova.modelfolder.names import EXAMPLES, SCORES
 from ova.nn.formulations import Formulation
 from ova.nn.heads import Affine
 from ova.predictions.columns import Array
-from ova.scores import AffineHead, FittedScores, Outputs
+from ova.scores import AffineHead, FittedScores, Outputs, load, save
+from ova.scores.keeping import ARRAYS, FACTS
 from ova.scores.knn import Neighbours
 from ova.training.classifier import Classifier
 
 BATCH = 128
-LARGEST = 3e38  # a number of float32 that no score reaches
 MOST = 50_000  # training rows that are kept for scores that look for the nearest
+PARTS = (f"{SCORES}/{FACTS}", f"{SCORES}/{ARRAYS}", EXAMPLES)  # its files in the folder
 
 Forward = Callable[[Tensor], tuple[Tensor, Tensor]]  # features and logits of encoded inputs
 
@@ -43,11 +49,6 @@ class Evidence:
     def bank(self) -> Neighbours | None:
         """The training rows that the score looks at."""
         return None if self.scores is None else bank_of(self.scores)
-
-
-def finite(values: Array) -> Array:
-    """Infinities as numbers that rank alike: a threshold is a number between others."""
-    return np.clip(values.astype(np.float64), -LARGEST, LARGEST)
 
 
 def bank_of(scores: FittedScores) -> Neighbours | None:
@@ -94,3 +95,35 @@ def head_of(net: Classifier) -> AffineHead | None:
         return None
     w, b = (t.detach().cpu().double().numpy() for t in (head.weight, head.bias))
     return AffineHead(w, b)
+
+
+def write_evidence(folder: Path, evidence: Evidence) -> tuple[str, ...]:
+    """Write what the score needs, and name the parts; those of another score are removed."""
+    for name in PARTS:
+        (folder / name).unlink(missing_ok=True)
+    if evidence.scores is None:
+        return ()
+    save(folder / SCORES, evidence.scores)
+    if evidence.bank is None:
+        return PARTS[:2]
+    write_json(folder / EXAMPLES, list(evidence.examples), indent=0)
+    return PARTS
+
+
+def read_evidence(folder: Path, facts: Mapping[str, Any]) -> Evidence:
+    """The score that decides; models of earlier versions name none, and decide by max p."""
+    if "score" not in facts:
+        return Evidence()
+    name, why = facts["score"]["name"], facts["score"]["why"]
+    if name == PLAIN:
+        return Evidence(PLAIN, why)
+    fitted = load(folder / SCORES)
+    if fitted.names != (name,):
+        raise BadInput(f"{folder / SCORES} holds {', '.join(fitted.names)}, not the score {name}")
+    found = Evidence(name, why, fitted)
+    if found.bank is None:
+        return found
+    examples = read_json(folder / EXAMPLES)
+    if not isinstance(examples, list) or len(examples) != len(found.bank.row):
+        raise BadInput(f"{folder / EXAMPLES} does not name the {len(found.bank.row)} training rows")
+    return Evidence(name, why, fitted, tuple(map(str, examples)))

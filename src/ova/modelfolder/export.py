@@ -14,9 +14,9 @@ from torch import Tensor, nn
 
 from ova.errors import BadInput, require
 from ova.files import write_beside
-from ova.modelfolder.answer import said_by
+from ova.metrics.choice import LARGEST
+from ova.modelfolder.answer import as_outputs
 from ova.modelfolder.confidence import confidence_of
-from ova.modelfolder.evidence import LARGEST
 from ova.modelfolder.folder import Model
 from ova.modelfolder.graph import Scored
 from ova.predictions import NONE
@@ -114,7 +114,7 @@ def compare(session: Any, deciding: Deciding, model: Model) -> float:
         x = example(model, count)
         p, label, confidence, _ = deciding(x)
         q, said, sure, value = session.run(None, {session.get_inputs()[0].name: x.numpy()})
-        score = torch.from_numpy(model.evidence(said_by(model, *model.outputs(x)))).double()
+        score = torch.from_numpy(model.evidence(as_outputs(model, *model.outputs(x)))).double()
         apart = (score - torch.from_numpy(value)).abs() / score.abs().clamp(min=1)
         here, there = torch.cat([p, confidence[:, None]], 1), np.c_[q, sure]
         worst = max(worst, float(np.abs(here.numpy() - there).max()))

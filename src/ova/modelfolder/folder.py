@@ -12,8 +12,8 @@ from torch import Tensor
 
 from ova.errors import BadInput
 from ova.files import read_object, reading, sha256, write_json, write_text
-from ova.modelfolder import confidence, keeping
-from ova.modelfolder.evidence import Evidence, forward_of
+from ova.modelfolder import confidence
+from ova.modelfolder.evidence import PARTS, Evidence, forward_of, read_evidence, write_evidence
 from ova.modelfolder.names import CALIBRATION, MANIFEST, MODEL, WEIGHTS
 from ova.models import model as model_called
 from ova.models.configuration import read_config
@@ -74,7 +74,7 @@ def save(
     (folder / MODEL).unlink(missing_ok=True)
     write_json(folder / MANIFEST, manifest)
     write_json(folder / CALIBRATION, confidence.to_json(calibration))
-    parts = [WEIGHTS, MANIFEST, CALIBRATION, *keeping.write(folder, evidence)]
+    parts = [WEIGHTS, MANIFEST, CALIBRATION, *write_evidence(folder, evidence)]
     if isinstance(prepared, Tokens):
         write_text(folder / TOKENIZER, prepared.tokenizer.to_str(pretty=False))
         parts.append(TOKENIZER)
@@ -139,7 +139,7 @@ def facts_of(folder: Path) -> dict[str, Any]:
     with reading(path, "a model of `ova train`"):
         parts = {str(name): str(wanted) for name, wanted in content["parts"].items()}
     for name, wanted in parts.items():
-        if name not in (WEIGHTS, MANIFEST, TOKENIZER, CALIBRATION, *keeping.PARTS):
+        if name not in (WEIGHTS, MANIFEST, TOKENIZER, CALIBRATION, *PARTS):
             raise BadInput(f"{path} names a part that no model has: {name!r}")
         if not (folder / name).is_file():
             raise BadInput(f"{folder}: {name} is missing")
@@ -174,7 +174,7 @@ def load(folder: Path) -> Model:
         calibration: Top | str = "an earlier version of ova trained the model"
         if CALIBRATION in facts["parts"]:
             calibration = confidence.read(folder / CALIBRATION, form)
-        evidence = keeping.read(folder, facts)
+        evidence = read_evidence(folder, facts)
     checkpoint.restore(net, checkpoint.load(folder / WEIGHTS)[0], folder / WEIGHTS)
     return Model(
         kind=facts["kind"],

@@ -5,4 +5,4 @@ CALIBRATION, RUN, REPORT = "calibration.json", "run", "report.html"
 SCORES, EXAMPLES = (
     "scores",
     "examples.json",
-)  # a folder of the score that decides, the rows it looks at
+)  # what the score that decides has learnt (a folder), its rows

@@ -23,10 +23,7 @@ from ova.predictions.sets import TEST, VALIDATION
 from ova.report.model import ModelFacts
 from ova.report.page import write_page
 from ova.scores import SCORES
-from ova.training import checkpoint
-from ova.training.classifier import Classifier
 from ova.training.engine import Machine
-from ova.training.loop import check_recipe
 from ova.training.loop import trained as trained_network
 from ova.training.recipe import Recipe
 from ova.training.run_folder import (
@@ -79,15 +76,14 @@ def train(
     check(wanted, task)
     check_folder(out, task)
     weights = adopt(out, run)
-    yield from stages(fabric, recipe, run, machine, lambda: task, weights)
+    net = yield from stages(fabric, recipe, run, machine, lambda: task, weights)
     rmtree(run / SCORED, ignore_errors=True)  # training rows stay only where the model needs them
     if not weights.exists():
         raise BadInput(f"{out}: the weights are gone; move the folder away to train again")
-    if "recipe" in (facts := checkpoint.facts(weights)):
-        check_recipe(facts, recipe, weights)
     yield Stage("score")
     rows = predictions_of(run, task)
-    net: Classifier = fabric.to_device(trained_network(task, recipe, weights))  # type: ignore[assignment]
+    if net is None:  # the run was complete
+        net = trained_network(task, recipe, weights).to(fabric.device)
     forward = forward_of(net, task.prepare)
     evidence = decided(forward, head_of(net), gathered, rows, score)
     yield Stage("threshold")

@@ -66,11 +66,11 @@ def read(path: Path, *, probs: bool = True) -> Predictions:
         return _predictions(file.read(columns=_present(file, probs)), facts)
 
 
-def read_chunks(path: Path, *, probs: bool = True) -> Iterator[Predictions]:
+def read_chunks(path: Path) -> Iterator[Predictions]:
     """The rows of a file of ours in chunks that fit in memory whatever the number of classes."""
     with open_parquet(path) as file:
         facts = _facts(file, path)
-        names = _present(file, probs)
+        names = _present(file, probs=True)
         kinds = [file.schema_arrow.field(name).type for name in names if name in MATRICES]
         rows = rows_at_once(sum(getattr(kind, "list_size", 1000) for kind in kinds))
         for batch in file.iter_batches(rows, columns=names):

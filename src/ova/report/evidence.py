@@ -6,13 +6,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ova.files import Row
+from ova.metrics.choice import PLAIN
 from ova.predictions.sets import SetName
 from ova.report import select
 from ova.report.intervals import Estimate, basis, estimate, estimates
 from ova.report.markup import Markup, el, join, table
 from ova.report.numbers import interval, plain
 from ova.report.runs import labels
-from ova.report.scores import BEST, CHOSEN, PLAIN, chosen, measured, of_label, picked_by
+from ova.report.scores import BEST, CHOSEN, chosen, measured, of_label, picked_by
 from ova.training.run_folder import Run
 
 OOD = {"auroc": "AUROC ↑", "aupr_outside": "AUPR, unknown positive ↑", "fpr95": "FPR at 95 % TPR ↓"}

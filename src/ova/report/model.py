@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ova.metrics.choice import PLAIN
 from ova.posthoc.threshold import Promise, Threshold
 from ova.report.markup import Markup, el, join
 from ova.report.numbers import percent, plain
@@ -22,7 +23,7 @@ class ModelFacts:
     """What a model folder says of its model; None is what could not be measured."""
 
     threshold: Threshold  # of the score that decides; of max p it is the uncalibrated confidence
-    score: str = "max_p"  # which decides
+    score: str = PLAIN  # which decides
     why: str = ""  # it does
     calibrated: float | None = None  # its value on the scale of the calibrated confidences
     outcomes: Sequence[str] = ()  # on examples that the threshold has not seen, a line per set
@@ -33,7 +34,7 @@ class ModelFacts:
     @property
     def start(self) -> float | None:
         """Where the slider of the page, which is of max p, stands first; None where it has no place."""
-        by_confidence = self.threshold.promised and self.score == "max_p"
+        by_confidence = self.threshold.promised and self.score == PLAIN
         return max(0.0, self.threshold.value) if by_confidence else None
 
 
@@ -78,7 +79,7 @@ def rule(model: ModelFacts) -> list[Any]:
     value, calibrated = model.threshold.value, model.calibrated
     if value == -math.inf:
         return ["Always ", el("small", "whatever its confidence")]
-    if model.score != "max_p":
+    if model.score != PLAIN:
         return [f"Above {value:.6g} ", el("small", f"of its score {model.score}")]
     if calibrated is None or calibrated == value:
         return [f"Above {value:.6g} ", el("small", "of its confidence")]

@@ -10,13 +10,14 @@ from string import Template
 from typing import Any
 
 from ova.files import Row, write_text
+from ova.metrics.choice import PLAIN
 from ova.report import comparison, runs, sections
 from ova.report import model as promise
 from ova.report.markup import Markup, el, join, script_json
 from ova.report.model import ModelFacts
 from ova.report.packing import pack, tidy
 from ova.report.runs import labels
-from ova.report.scores import PLAIN, WAYS, measured
+from ova.report.scores import WAYS, measured
 from ova.report.theme import colours
 from ova.report.thresholds import nearest
 from ova.training.run_folder import Run

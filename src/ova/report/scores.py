@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from ova.files import Row
+from ova.metrics.choice import PLAIN
 from ova.predictions.sets import SetName
 from ova.report import select
 from ova.report.intervals import Estimate, estimate
@@ -16,7 +17,7 @@ from ova.report.thinning import TOLERANCE, thinned
 from ova.scores import SCORES
 from ova.training.run_folder import Run
 
-PLAIN, CHOSEN, BEST = "max_p", "chosen", "best"
+CHOSEN, BEST = "chosen", "best"
 WAYS = {PLAIN: "max p", CHOSEN: "chosen on held-out rows", BEST: "best in hindsight"}
 RIVALS = ("softmax", "dm")  # whose scores that cost nothing are compared with one-vs-all
 FREE = tuple(name for name, score in SCORES.items() if score.column is not None)

@@ -5,19 +5,18 @@ from statistics import fmean
 from typing import Any
 
 from ova.files import Row
+from ova.metrics.choice import PLAIN
 from ova.predictions.sets import SetName
 from ova.report.runs import where
-from ova.report.thinning import thinned
 from ova.training.run_folder import Run
 
 # Of several variants of a metric or a curve, the one the paper means.
-SCORE = "max_p"
 VARIANT: dict[str, Row] = {"ece": {"bins": 15, "rule": "equal-width"}}
 RAW = ("none", "raw", None)  # what a row without calibration after training says
 
 
 def measured(
-    run: Run, metric: str, *, calibrated: bool = False, score: str = SCORE, **wanted: Any
+    run: Run, metric: str, *, calibrated: bool = False, score: str = PLAIN, **wanted: Any
 ) -> Iterator[Row]:
     """The run's rows of a metric in the paper's variant, before or after calibration, with a value.
 
@@ -35,7 +34,7 @@ def measured(
             yield row
 
 
-def values(runs: Sequence[Run], metric: str, dataset: str, score: str = SCORE) -> list[Row]:
+def values(runs: Sequence[Run], metric: str, dataset: str, score: str = PLAIN) -> list[Row]:
     """One value of the metric on a data set per run, with what the row says of its spread."""
     return [
         {"label": run.label, "seed": run.seed, "value": row["value"]} | interval(row) | halves(row)
@@ -105,7 +104,7 @@ def over_ood(runs: Sequence[Run], metric: str) -> list[Row]:
 
 
 def over(
-    runs: Sequence[Run], metric: str, meant: Callable[[SetName], bool], score: str = SCORE
+    runs: Sequence[Run], metric: str, meant: Callable[[SetName], bool], score: str = PLAIN
 ) -> list[Row]:
     """Per run, the mean of the metric by a score over the sets that are meant."""
     found: list[Row] = []
@@ -132,18 +131,17 @@ def curves(run: Run, name: str, every: bool = False) -> Iterator[Row]:
     """The run's curves of a name, before any calibration, by confidence or by every score."""
     for curve in run.curves:
         raw = curve.get("calibration") in RAW
-        if curve["curve"] == name and raw and (every or where(curve, score=SCORE)):
+        if curve["curve"] == name and raw and (every or where(curve, score=PLAIN)):
             yield curve
 
 
-def points(runs: Sequence[Run], name: str, thin: tuple[str, str] | None = None) -> list[Row]:
-    """The points of the curves of a name; of two columns alone and thinned if they are given."""
+def points(runs: Sequence[Run], name: str) -> list[Row]:
+    """The points of the curves of a name."""
     found: list[Row] = []
     for run in runs:
         for curve in curves(run, name):
             head = {"label": run.label, "seed": run.seed, "dataset": curve["dataset"]}
-            columns = thinned(curve["columns"], *thin) if thin else curve["columns"]
-            found.extend(head | point for point in unfold(columns))
+            found.extend(head | point for point in unfold(curve["columns"]))
     return found
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import altair as alt
 
 from ova.files import Row
+from ova.metrics.choice import PLAIN
 
 Chart = Any  # Altair's own types do not survive its own methods
 
@@ -28,7 +29,7 @@ QUIET = "#8A8F98"
 # What the page sets. The threshold starts outside the axis, so that a printed figure has no rule.
 FILTERS = [alt.param(name=name, value=[]).param for name in ("hidden_labels", "hidden_seeds")]
 THRESHOLD = alt.param(name="threshold", value=-1).param
-SCORE = alt.param(name="score", value="max_p").param
+SCORE = alt.param(name="score", value=PLAIN).param
 BY_SCORE = "score == 'chosen' ? datum.chosen : score == 'best' ? datum.best : datum.score == score"
 SHOWN = "indexof(hidden_labels, datum.label) < 0 && indexof(hidden_seeds, datum.seed) < 0"
 LABEL_SHOWN = "indexof(hidden_labels, datum.label) < 0"

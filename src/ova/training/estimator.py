@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor, nn
 
 from ova.errors import BadInput, pick
+from ova.metrics.choice import PLAIN, finite
 from ova.nn.formulations import DEFAULT, FORMULATIONS, Formulation
 from ova.posthoc.calibration import CALIBRATIONS, Calibration
 from ova.posthoc.independent import Rows, numbered, one_of_each
@@ -27,7 +28,6 @@ from ova.scores import fit as fit_scores
 from ova.training.drawing import Drawing
 
 Floats = NDArray[np.float64]
-LARGEST = 3e38  # in the place of an infinite score
 
 
 @dataclass(eq=False, repr=False)  # which writes the constructor; the rest is scikit-learn's
@@ -77,7 +77,7 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
     threshold: float | None = None
     accuracy: float | None = None
     certainty: float = 0.95  # of that promise
-    decide_by: str = "max_p"
+    decide_by: str = PLAIN
     calibration: str | None = None  # one that keeps the order, or None (also "none")
     holdout: float = 0.3
     reject_label: Any = None
@@ -277,7 +277,7 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
 
     def _evidence(self, X: Floats, y: NDArray[np.int64]) -> FittedScores | None:
         """The score that decides, fitted on the training rows; max p needs no fit."""
-        if self.decide_by == "max_p":
+        if self.decide_by == PLAIN:
             return None
         fitted = fit_scores(self._said(X, y), names=[self.decide_by])
         return fitted.only(self.decide_by)
@@ -286,8 +286,7 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
         """What a threshold is compared with: the confidence, or the score that was asked for."""
         if self.evidence_ is None:
             return self._sure(p)
-        values = self.evidence_(self._said(X))[self.decide_by]
-        return np.clip(values.astype(np.float64), -LARGEST, LARGEST)
+        return finite(self.evidence_(self._said(X))[self.decide_by])
 
     def _said(self, X: Floats, y: NDArray[np.int64] | None = None) -> Outputs:
         """Features and logits of a table."""

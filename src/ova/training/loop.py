@@ -178,7 +178,7 @@ class Training:
         order = torch.Generator().manual_seed(seed_of(recipe.seed, self.epoch))
         whole = plan(task.train, recipe.batch_size, order)[: self.steps - self.step]
         whole = [rows for rows in whole if len(rows) >= world]  # nobody is left without an example
-        mine = [rows[rank::world] for rows in whole]
+        mine = share(self.fabric, whole)
         tally, examples = Tally(self.fabric.device), 0
         self.wrapped.train()
         batches = task.train.batches(mine)

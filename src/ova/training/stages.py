@@ -16,13 +16,14 @@ from ova.data import DATASETS
 from ova.data.task import Task
 from ova.errors import BadInput, pick
 from ova.files import Row, read_object, write_json
-from ova.metrics.choice import choose
+from ova.metrics.choice import PLAIN, choose
 from ova.metrics.evaluate import evaluate
 from ova.posthoc.calibration import CALIBRATIONS, Calibration, usual
 from ova.predictions import Predictions, SetName, has_matrix, lacks, read
 from ova.predictions.sets import VALIDATION
 from ova.scores import scores_of
 from ova.training import checkpoint
+from ova.training.classifier import Classifier
 from ova.training.engine import Machine
 from ova.training.geometry import embedding_rows, landscape
 from ova.training.loop import Progress, fit, trained
@@ -80,7 +81,7 @@ def load_task(data: str, data_dir: Path | None) -> Task:
 
 def carry_out(
     fabric: Fabric, recipe: Recipe, place: Place, machine: Machine
-) -> Generator[Event, None, None]:
+) -> Generator[Event, None, Classifier | None]:
     """Carry out a recipe whose data set has a name."""
     make = partial(load_task, recipe.data, place.data_dir)
     return stages(fabric, recipe, place.folder(recipe), machine, make)
@@ -93,10 +94,11 @@ def stages(
     machine: Machine,
     make: Callable[[], Task],
     weights: Path | None = None,
-) -> Generator[Event, None, None]:
+) -> Generator[Event, None, Classifier | None]:
     """Train, predict and measure what is not there yet, yielding what happens.
 
-    The trained weights are kept in the folder, or where `weights` says.
+    The trained weights are kept in the folder, or where `weights` says. Gives the trained network,
+    or None where all was there.
     """
     weights = weights or folder / MODEL
     with locked(folder) if fabric.global_rank == 0 else nullcontext():
@@ -105,15 +107,15 @@ def stages(
         fabric.barrier()
         if complete(folder):
             yield Stage("complete")
-            return
+            return None
         yield Stage("data")
         task, form = make(), form_of(recipe)
         record = begin(folder, recipe, task, fabric, weights)
         if not weights.exists():
             with timed("training", record):
                 yield from fit(fabric, task, recipe, folder, machine, weights)
-        net = fabric.to_device(trained(task, recipe, weights))
-        predictor = Predictor(fabric, net, task, form, recipe.seed, recipe.samples)  # type: ignore[arg-type]
+        net: Classifier = fabric.to_device(trained(task, recipe, weights))  # type: ignore[assignment]
+        predictor = Predictor(fabric, net, task, form, recipe.seed, recipe.samples)
         if not recipe.samples:  # a mean over passes has no features
             yield Stage("fitting scores")
             with timed("scores", record):
@@ -128,6 +130,7 @@ def stages(
             write_json(folder / MANIFEST, record)
             (folder / FAILURE).unlink(missing_ok=True)
         fabric.barrier()
+        return net
 
 
 def claim(folder: Path, recipe: Recipe) -> None:
@@ -228,7 +231,7 @@ def measure(predictor: Predictor, recipe: Recipe, folder: Path) -> Row:
 def choose_score(held: Predictions, outside: Sequence[Predictions]) -> Row:
     """The score by which to refuse, by held-out rows of the classes and of none, never the test's."""
     if not len(held):
-        return {"chosen": "max_p", "why": "there are no held-out rows to choose by", "areas": {}}
+        return {"chosen": PLAIN, "why": "there are no held-out rows to choose by", "areas": {}}
     strange = [scores_of(p) for p in outside]
     common = [name for name in strange[0] if all(name in s for s in strange)] if strange else []
     found = choose(
@@ -253,7 +256,7 @@ def of_predictions(folder: Path, predicted: Iterable[SetName]) -> tuple[Row, lis
     calibration = calibrate(held, every - strange, folder)
     sets: dict[str, Predictions | Callable[[], Predictions]] = {VALIDATION: inside(held)}
     sets |= {name: partial(measured, folder, name) for name in every - strange - {VALIDATION}}
-    rows, curves = evaluate(sets, calibration=calibration, halves=("max_p", choice["chosen"]))
+    rows, curves = evaluate(sets, calibration=calibration, halves=(PLAIN, choice["chosen"]))
     return choice, rows, curves
 
 

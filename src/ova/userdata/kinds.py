@@ -5,7 +5,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from ova.errors import BadInput, pick
+from ova.errors import pick
 from ova.userdata.kind import Kind, Preparation
 
 _FILES = {  # name -> file; the first that fits is taken
@@ -22,12 +22,7 @@ HEAD_ONLY = {"optimiser": "adamw", "lr": 1e-3, "schedule": "linear"}  # on a fro
 
 def preparation(kind: str, content: Mapping[str, Any], folder: Path) -> Preparation:
     """The preparation that a model folder describes."""
-    try:
-        return pick(KINDS, kind, "kind of data").load(content, folder)
-    except (KeyError, TypeError, ValueError) as error:
-        if isinstance(error, BadInput):
-            raise
-        raise BadInput(f"{folder}: its preparation is incomplete ({error!r})") from None
+    return pick(KINDS, kind, "kind of data").load(content, folder)
 
 
 def length(kind: Kind, rows: int) -> dict[str, int]:

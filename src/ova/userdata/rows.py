@@ -49,16 +49,16 @@ def whole(path: Path) -> Frame:
     return Frame(columns, {i: part.bad[row] for i, (part, row) in numbered if row in part.bad})
 
 
-def chunks(path: Path, column: str = "text", size: int = CHUNK) -> Iterator[Frame]:
+def chunks(path: Path, column: str = "text") -> Iterator[Frame]:
     """The rows of a CSV, TSV or Parquet file, lines of a text file, or the images below a folder."""
     if path.is_dir():
-        return in_pieces(images_below(path), size)
+        return in_pieces(images_below(path), CHUNK)
     if not path.is_file():
         raise BadInput(f"there is no file or folder {path}")
     if path.suffix.lower() in (".parquet", ".pq"):
-        return parquet(path, size)
+        return parquet(path)
     if path.suffix.lower() in (".csv", ".tsv", ".txt"):
-        return text_file(path, column, size)
+        return text_file(path, column)
     raise BadInput(f"{path}: wanted a folder of images, .csv, .tsv, .parquet or .txt")
 
 
@@ -81,13 +81,13 @@ def in_pieces(files: Iterable[str], size: int) -> Iterator[Frame]:
         yield Frame({FILE: piece})
 
 
-def parquet(path: Path, size: int) -> Iterator[Frame]:
+def parquet(path: Path) -> Iterator[Frame]:
     """The rows of a Parquet file; null is None."""
     from pyarrow.parquet import ParquetFile
 
     with reading(path, "a whole Parquet file"), ParquetFile(path) as file:
         check_names(file.schema_arrow.names, path)
-        for batch in file.iter_batches(size):
+        for batch in file.iter_batches(CHUNK):
             yield Frame(batch.to_pydict())
 
 
@@ -98,15 +98,15 @@ def check_names(names: Sequence[str], source: object) -> None:
         raise BadInput(f"{source}: two columns are called {twice[0]!r}")
 
 
-def text_file(path: Path, column: str, size: int) -> Iterator[Frame]:
+def text_file(path: Path, column: str) -> Iterator[Frame]:
     """The rows of a CSV or TSV file with a header, or the lines of a plain text file."""
     ending = path.suffix.lower()
     # Bytes that are no UTF-8 become lone surrogates, so that only their own cells are bad.
     with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
         if ending == ".txt":
-            yield from lines(file, column, size)
+            yield from lines(file, column, CHUNK)
         else:
-            yield from table_lines(file, str(path), size, "\t" if ending == ".tsv" else "")
+            yield from table_lines(file, str(path), CHUNK, "\t" if ending == ".tsv" else "")
 
 
 def table_lines(file: TextIO, source: str, size: int, delimiter: str = "") -> Iterator[Frame]:

@@ -8,35 +8,22 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-PAD, UNKNOWN, START, END = "[PAD]", "[UNK]", "[CLS]", "[SEP]"
+from ova.data.wordpiece import END, PAD, START, UNKNOWN, bert
+
+SPECIAL = (PAD, UNKNOWN, START, END)
 MOST = 20_000  # word pieces
 WORD, PIECE = 2, 5  # times that a word, and different words in which a piece, must occur
 LONGEST = 5  # letters of a piece
 
 
-def rules(model: Any) -> Any:
-    """BERT's rules (uncased) around a WordPiece model."""
-    from tokenizers import Tokenizer, normalizers, pre_tokenizers
-
-    tokenizer = Tokenizer(model)
-    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    return tokenizer
-
-
 def wordpiece(texts: Sequence[str]) -> Any:
     """A tokenizer whose pieces are the words, beginnings, inner parts and letters of the texts."""
-    from tokenizers import models, processors
-
-    empty = rules(models.WordPiece({UNKNOWN: 0}, unk_token=UNKNOWN))
+    empty = bert({piece: k for k, piece in enumerate(SPECIAL)})
     words: Counter[str] = Counter()
     for text in texts:
         clean = empty.normalizer.normalize_str(text)
         words.update(word for word, _ in empty.pre_tokenizer.pre_tokenize_str(clean))
-    pieces = {piece: k for k, piece in enumerate(vocabulary(words))}
-    tokenizer = rules(models.WordPiece(pieces, unk_token=UNKNOWN))
-    tokenizer.post_processor = processors.BertProcessing((END, pieces[END]), (START, pieces[START]))
-    return tokenizer
+    return bert({piece: k for k, piece in enumerate(vocabulary(words))})
 
 
 def vocabulary(words: Counter[str]) -> list[str]:
@@ -50,7 +37,7 @@ def vocabulary(words: Counter[str]) -> list[str]:
     often = [word for word, count in ranked(words) if count >= WORD]
     parts = Counter(piece for word in words for piece in {*inner(word)})
     common = [piece for piece, count in ranked(parts) if count >= PIECE]
-    found = [PAD, UNKNOWN, START, END, *letters, *(f"##{c}" for c in letters)]
+    found = [*SPECIAL, *letters, *(f"##{c}" for c in letters)]
     return list(dict.fromkeys(found + often + common))[: max(MOST, len(found))]
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import altair as alt
 
 from ova.files import Row
+from ova.metrics.choice import PLAIN
 from ova.predictions.sets import SetName
 from ova.report import theme
 from ova.report.figures.figure import Figure
@@ -14,7 +15,7 @@ from ova.report.select import distinct
 from ova.report.thresholds import table
 from ova.training.run_folder import Run
 
-PLAIN_ONLY = {"score": "max_p", "chosen": False, "best": False}  # thresholds are of max p
+PLAIN_ONLY = {"score": PLAIN, "chosen": False, "best": False}  # thresholds are of max p
 X, Y = "unknown inputs let through", "known inputs answered"
 
 
