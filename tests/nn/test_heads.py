@@ -15,7 +15,7 @@ from ova.nn.heads import Affine
 from ova.nn.horizon import Horizon
 from ova.nn.island import Island
 from ova.nn.roof import Roof
-from ova.nn.starting import StartedDistance, Starting, class_offsets
+from ova.nn.starting import StartedDistance, Starting, class_offsets, positive
 
 ELSEWHERE = ("-zero", "-released", "-smooth")  # those that start as somebody else does
 FROM_RARE = [
@@ -179,6 +179,10 @@ def test_a_batch_without_spread_gives_a_finite_start(kind: type[Starting], f: Te
     head.start(f)
     assert all(value.isfinite().all() for value in head.state_dict().values())
     assert head(f).isfinite().all()
+
+
+def test_a_measure_of_nothing_is_one() -> None:
+    assert positive(torch.tensor([0.0, 1e-7, 0.5])).tolist() == [1, 1, 0.5]
 
 
 @pytest.mark.parametrize("kind", STARTING)
