@@ -36,7 +36,7 @@ DRAWS = Draws()
 
 @dataclass(frozen=True)
 class Interval:
-    """A value, and the range in which the truth lies with the asked confidence; None if unknown."""
+    """A value, and the range in which the truth lies as often as asked; None if unknown."""
 
     value: float
     low: float | None = None
