@@ -337,6 +337,19 @@ def test_a_slope_is_at_least_a_thousandth_per_standard_deviation():
     assert steep.temperature == pytest.approx(np.log(3) / 0.001)
 
 
+@pytest.mark.parametrize(("right", "sure"), [(95, 0.6), (60, 0.95), (999, 0.9), (510, 0.99)])
+def test_the_temperature_of_one_confidence_is_known(right, sure):
+    """T = logit(what is said) / logit(what is true), also where nearly all answers are right."""
+    n = 100 if right < 100 else 1000
+    p = np.tile([sure, 1 - sure], (n, 1))
+    fitted = Temperature.fit(
+        Predictions.from_probs(p, np.arange(n) >= right, normalised=True, keep_probs=True)
+    )
+    truth = right / n
+    expected = np.log(sure / (1 - sure)) / np.log(truth / (1 - truth))
+    assert fitted.temperature == pytest.approx(expected, rel=1e-6)
+
+
 def test_temperatures_stay_within_a_thousand():
     p = np.tile([[0.9, 0.1]], (50, 1))
     most = np.arange(50) < 25  # half of the answers are right: nothing is known

@@ -89,6 +89,14 @@ def test_coverage_with_ties_answers_the_whole_tie() -> None:
     assert (found.value, answered(found)) == (1.0, 48)
 
 
+def test_a_tail_of_exactly_delta_is_enough() -> None:
+    """0.5 ** 4 = 1 - 0.9375, and P(Bin(4, 0.5) <= 2) = 0.6875, without any rounding."""
+    assert answered(fit_threshold(ranked(4), 0.5, 0.9375)) == 4
+    assert answered(fit_threshold(ranked(4), coverage=0.5, certainty=0.6875)) == 3
+    outside = np.arange(4, 0, -1.0)
+    assert fit_threshold(ranked(4), leak=0.5, certainty=0.9375, outside=outside).value == 4
+
+
 # Examples of no class: P(Bin(n, 0.05) <= m) <= 0.05, so m of them may be above the threshold.
 @pytest.mark.parametrize(("n", "above"), [(58, None), (59, 0), (92, 0), (93, 1)])
 def test_leak(n: int, above: int | None) -> None:
