@@ -23,6 +23,7 @@ from ova.metrics import METRICS
 from ova.metrics.evaluate import CALIBRATED, evaluate
 from ova.posthoc.calibration import CALIBRATIONS, Beta, Isotonic, Temperature, Top, from_json
 from ova.posthoc.calibration.fitting import FLOOR, fit_slopes, smoothed
+from ova.posthoc.calibration.scores import logs
 from ova.posthoc.independent import one_of_each
 from ova.predictions import Predictions, read_any, write
 from ova.report import evidence, select
@@ -267,6 +268,15 @@ def test_float32_that_says_one_is_calibrated_too(method):
     assert np.isfinite(fitted.confidence(held)).all()
     if method in ("top", "isotonic"):  # the largest logit still tells them apart
         assert ece(fitted.apply(held)) < 0.04
+
+
+@pytest.mark.parametrize(("dtype", "below"), [(np.float32, 2**-25), (np.float64, 2**-53)])
+def test_a_confidence_of_one_counts_as_just_below_it(dtype, below):
+    """Half a step of its type, or the last number before 1 in float64, and at 0 the first after it."""
+    sure, unsure = logs(np.array([0, 1], dtype))
+    tiny = float(np.finfo(dtype).tiny)
+    assert sure == pytest.approx([np.log(tiny), np.log1p(-below)], rel=1e-12)
+    assert unsure == pytest.approx([np.log1p(-tiny), np.log(below)], rel=1e-12)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

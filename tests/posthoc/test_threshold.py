@@ -229,6 +229,14 @@ def test_the_number_said_to_be_needed_is_about_right() -> None:
     assert fit(4 * need).promised
 
 
+def test_the_number_said_to_be_needed_is_rounded_upwards_and_more_than_there_are() -> None:
+    """97 prove .95 at the cautious rate of the 96 most confident: 97 * 100 / 96 = 101.04."""
+    for n, says in ((100, "about 102 would be needed at"), (101, "with more examples more may")):
+        right = np.ones(n, bool)
+        right[[5, -1]] = False
+        assert says in fit_threshold((np.linspace(1, 0, n), right), 0.95).why_not
+
+
 def test_says_when_the_most_confident_are_the_trouble() -> None:
     right = np.ones(900, bool)
     right[:12] = False
