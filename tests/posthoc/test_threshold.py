@@ -283,6 +283,7 @@ BAD = {
     "lengths": (([0.5, 0.2], [True]), {}, "2 confidences but 1 answers"),
     "matrix": (([[0.5]], [[True]]), {}, "one number per example, not shape (1, 1)"),
     "right": (([0.5], [2]), {}, "true or false"),
+    "one of them right": (([0.5, 0.6, 0.7], [0, 1, 2]), {}, "true or false"),
     "percent": (([0.5], [1]), {"accuracy": 99.0}, "accuracy must lie strictly between 0 and 1"),
     "certain": (([0.5], [1]), {"certainty": 1.0}, "certainty must lie strictly between 0 and 1"),
     "leak": (([0.5], [1]), {"leak": 0.1}, "give `outside`"),
