@@ -63,6 +63,15 @@ def test_accuracy(n: int, wrong: list[int], expected: int | None) -> None:
         assert found.accuracy == pytest.approx(1 - errors / expected)
 
 
+def test_no_promise_rests_on_a_part_of_a_tie() -> None:
+    """29 right ones are enough, but these 20 and some of 40 that are equal are no threshold's."""
+    c, draw = np.array([10.0] * 20 + [5.0] * 40), np.random.default_rng(0)
+    for _ in range(20):
+        right = np.ones(60, bool)
+        right[draw.choice(40, 2, replace=False) + 20] = False  # one too many for all 60
+        assert not fit_threshold((c, right), 0.9).promised
+
+
 # Where the walks start: with one error forgiven if that takes half of the examples at most, with more
 # if an eighth allows it; the second near one half, if two errors are forgiven there.
 @pytest.mark.parametrize(
