@@ -1,7 +1,11 @@
 """The wrong lines that mutation testing puts in: each is one small change, and no test is asked for words."""
 
+from pathlib import Path
+
 import pytest
+from mutants.__main__ import _Loader
 from mutants.operators import mutants
+from mutants.reach import Reach
 
 SOURCE = '''
 def within(x: int | None, low: float = 0.5, *, dim: int = -1) -> bool:
@@ -69,3 +73,20 @@ def test_what_runs_at_import_is_reached_by_every_test_of_the_file():
 def test_whether_a_class_is_frozen_stays():
     source = '@dataclass(frozen=True)\nclass A(B):\n    """Words."""\n\n    x: float = 0.5\n'
     assert [mutant.after for mutant in mutants(source)] == ["x: float = 0.525"]
+
+
+def test_what_nobody_saw_run_is_tried_on_every_test_of_its_file_the_quickest_first():
+    file = Path("a.py")
+    reach = Reach([file])
+    reach.tests[file][3].add("slow")
+    reach.tests[file][4].add("quick")
+    reach.seconds = {"slow": 2.0, "quick": 1.0}
+    assert reach.of(file, range(3, 4)) == ["slow"]
+    assert reach.of(file, range(8, 9)) == reach.of(file, range(0)) == ["quick", "slow"]
+
+
+def test_wrong_machine_code_is_neither_taken_from_the_cache_nor_kept_in_it():
+    """Numba keeps it beside the file that the code says it is from, if there is one."""
+    for source, kept in (("@compiled\ndef f(x):\n    return x\n", False), ("x = 1\n", True)):
+        code = _Loader("module", __file__, source).get_code("module")
+        assert Path(code.co_filename).exists() == kept

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from narrowing import there
 from ova.errors import BadInput
@@ -151,10 +152,26 @@ def test_a_paired_difference_needs_the_same_examples():
         bootstrap(lambda p: 0.0, a.take(slice(0, 0)))
 
 
+def always_sure(n, wrong):
+    """A network that always says 1, and is wrong so often."""
+    y = (np.arange(n) < wrong).astype(int)
+    return Predictions.from_probs(np.tile([1.0, 0.0], (n, 1)), y, normalised=True)
+
+
 def test_no_error_among_few_examples_is_no_proof_of_none():
-    """As if two more examples had been off by one: 1.96 sqrt(2) / n, where nothing varies."""
+    """As if two more examples had been off by one, and one on top: (1.96 sqrt(2) + 1) / n."""
     n = 50
-    p = Predictions.from_probs(np.tile([1.0, 0.0], (n, 1)), np.zeros(n, int), normalised=True)
-    found = there(bootstrap(METRICS["ece"], p))
+    found = there(bootstrap(METRICS["ece"], always_sure(n, 0)))
     assert (found.value, found.low) == (0.0, 0.0)
-    assert found.high == pytest.approx(1.96 * np.sqrt(2) / n, rel=1e-3)
+    assert found.high == pytest.approx((1.96 * np.sqrt(2) + 1) / n, rel=1e-3)
+
+
+def test_few_errors_of_a_network_that_is_always_sure_hold_their_rate():
+    """Exact: so many errors are binomial. Without room for one more only .932 held, at six of n."""
+    n, k = 1000, np.arange(60)
+    ends = np.array(
+        [(i.low, i.high) for w in k if (i := bootstrap(METRICS["ece"], always_sure(n, w)))]
+    )
+    for rate in np.linspace(0.1, 30, 300) / n:
+        holds = (ends[:, 0] <= rate) & (rate <= ends[:, 1])
+        assert stats.binom.pmf(k[holds], n, rate).sum() >= 0.95

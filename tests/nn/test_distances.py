@@ -39,6 +39,10 @@ CASES = {
         rows(9, 64, 2500.0),
         torch.cat([rows(9, 64, 2500.0) + rows(9, 64, 0.0255, 1), rows(24, 64, 2500.0, 2)]),
     ),
+    "small, each beside its own centre": (
+        rows(9, 64, 0.25),
+        torch.cat([rows(9, 64, 0.25) + rows(9, 64, 2.55e-6, 1), rows(24, 64, 0.25, 2)]),
+    ),
     "beside one centre, others small": (
         rows(9, 64, 2500.0),
         torch.cat([rows(9, 64, 2500.0) + rows(9, 64, 0.0255, 1), rows(24, 64, 1.0, 2)]),

@@ -85,6 +85,14 @@ def test_distance_link_keeps_its_digits(d: float) -> None:
     assert float(of_yes) == pytest.approx(d + math.log1p(math.expm1(-d) / 2), rel=1e-5)
 
 
+def test_no_distance_is_below_zero() -> None:
+    """Minus a distance that rounding has made positive is a distance of 0, at which p is 1."""
+    z = torch.tensor([0.0, 1e-7, 0.5, 3.0])
+    assert TWICE_SIGMOID.p(z).tolist() == [1, 1, 1, 1]
+    assert TWICE_SIGMOID.log_p(z).tolist() == [0, 0, 0, 0]
+    assert TWICE_SIGMOID.slope_yes(z[1:]).tolist() == [0, 0, 0]
+
+
 @pytest.mark.parametrize("z", [20.0, 50.0, 100.0, 1e4])
 def test_a_confidently_wrong_negative_is_pulled_with_full_force(z: float) -> None:
     logit = torch.tensor([[0.0, z]], requires_grad=True)

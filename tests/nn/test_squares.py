@@ -9,7 +9,7 @@ from torch import Tensor
 from ova.nn import squares
 from ova.nn.squares import falling_squares
 
-REACH = pytest.mark.parametrize("reach", [1.0, 0.5])
+REACH = pytest.mark.parametrize("reach", [1.0, 0.5, 2.0])
 
 
 @pytest.fixture(autouse=True)

@@ -209,10 +209,13 @@ def test_the_flag_is_fetched_from_its_device_once(name: str) -> None:
         assert fetches.count == expected
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32, torch.float64])
 @pytest.mark.parametrize("name", NAMES)
-def test_shapes_are_found_without_values(name: str) -> None:
+def test_shapes_and_types_are_found_without_values(name: str, dtype: torch.dtype) -> None:
     with torch.device("meta"):
-        assert Head(name, WIDTH, K)(torch.empty(3, WIDTH)).shape == (3, K)
+        z = Head(name, WIDTH, K).to(dtype)(torch.empty(3, WIDTH, dtype=dtype))
+    assert z.shape == (3, K)
+    assert z.dtype == trained(name).to(dtype)(features().to(dtype)).dtype
 
 
 @pytest.mark.parametrize("name", NAMES)

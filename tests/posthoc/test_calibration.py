@@ -23,6 +23,7 @@ from ova.metrics import METRICS
 from ova.metrics.evaluate import CALIBRATED, evaluate
 from ova.posthoc.calibration import CALIBRATIONS, Beta, Isotonic, Temperature, Top, from_json
 from ova.posthoc.calibration.fitting import FLOOR, fit_slopes, smoothed
+from ova.posthoc.calibration.scores import logs
 from ova.posthoc.independent import one_of_each
 from ova.predictions import Predictions, read_any, write
 from ova.report import evidence, select
@@ -269,6 +270,15 @@ def test_float32_that_says_one_is_calibrated_too(method):
         assert ece(fitted.apply(held)) < 0.04
 
 
+@pytest.mark.parametrize(("dtype", "below"), [(np.float32, 2**-25), (np.float64, 2**-53)])
+def test_a_confidence_of_one_counts_as_just_below_it(dtype, below):
+    """Half a step of its type, or the last number before 1 in float64, and at 0 the first after it."""
+    sure, unsure = logs(np.array([0, 1], dtype))
+    tiny = float(np.finfo(dtype).tiny)
+    assert sure == pytest.approx([np.log(tiny), np.log1p(-below)], rel=1e-12)
+    assert unsure == pytest.approx([np.log1p(-tiny), np.log(below)], rel=1e-12)
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("normalised", [True, False])
 @EVERY
@@ -335,6 +345,19 @@ def test_a_slope_is_at_least_a_thousandth_per_standard_deviation():
     assert fitted.b == pytest.approx(0.001 / np.log1p(-c).std())
     steep = Temperature.fit(replace(turned, normalised=False))
     assert steep.temperature == pytest.approx(np.log(3) / 0.001)
+
+
+@pytest.mark.parametrize(("right", "sure"), [(95, 0.6), (60, 0.95), (999, 0.9), (510, 0.99)])
+def test_the_temperature_of_one_confidence_is_known(right, sure):
+    """T = logit(what is said) / logit(what is true), also where nearly all answers are right."""
+    n = 100 if right < 100 else 1000
+    p = np.tile([sure, 1 - sure], (n, 1))
+    fitted = Temperature.fit(
+        Predictions.from_probs(p, np.arange(n) >= right, normalised=True, keep_probs=True)
+    )
+    truth = right / n
+    expected = np.log(sure / (1 - sure)) / np.log(truth / (1 - truth))
+    assert fitted.temperature == pytest.approx(expected, rel=1e-6)
 
 
 def test_temperatures_stay_within_a_thousand():

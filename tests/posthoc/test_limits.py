@@ -63,6 +63,15 @@ def test_accuracy(n: int, wrong: list[int], expected: int | None) -> None:
         assert found.accuracy == pytest.approx(1 - errors / expected)
 
 
+def test_no_promise_rests_on_a_part_of_a_tie() -> None:
+    """29 right ones are enough, but these 20 and some of 40 that are equal are no threshold's."""
+    c, draw = np.array([10.0] * 20 + [5.0] * 40), np.random.default_rng(0)
+    for _ in range(20):
+        right = np.ones(60, bool)
+        right[draw.choice(40, 2, replace=False) + 20] = False  # one too many for all 60
+        assert not fit_threshold((c, right), 0.9).promised
+
+
 # Where the walks start: with one error forgiven if that takes half of the examples at most, with more
 # if an eighth allows it; the second near one half, if two errors are forgiven there.
 @pytest.mark.parametrize(
@@ -87,6 +96,14 @@ def test_coverage_with_ties_answers_the_whole_tie() -> None:
     c = np.array([9.0] * 40 + [5.0] * 8 + [1.0] * 2)  # the 45th of 50 is one of eight
     found = fit_threshold((c, np.ones(50)), coverage=0.8)
     assert (found.value, answered(found)) == (1.0, 48)
+
+
+def test_a_tail_of_exactly_delta_is_enough() -> None:
+    """0.5 ** 4 = 1 - 0.9375, and P(Bin(4, 0.5) <= 2) = 0.6875, without any rounding."""
+    assert answered(fit_threshold(ranked(4), 0.5, 0.9375)) == 4
+    assert answered(fit_threshold(ranked(4), coverage=0.5, certainty=0.6875)) == 3
+    outside = np.arange(4, 0, -1.0)
+    assert fit_threshold(ranked(4), leak=0.5, certainty=0.9375, outside=outside).value == 4
 
 
 # Examples of no class: P(Bin(n, 0.05) <= m) <= 0.05, so m of them may be above the threshold.

@@ -229,6 +229,14 @@ def test_the_number_said_to_be_needed_is_about_right() -> None:
     assert fit(4 * need).promised
 
 
+def test_the_number_said_to_be_needed_is_rounded_upwards_and_more_than_there_are() -> None:
+    """97 prove .95 at the cautious rate of the 96 most confident: 97 * 100 / 96 = 101.04."""
+    for n, says in ((100, "about 102 would be needed at"), (101, "with more examples more may")):
+        right = np.ones(n, bool)
+        right[[5, -1]] = False
+        assert says in fit_threshold((np.linspace(1, 0, n), right), 0.95).why_not
+
+
 def test_says_when_the_most_confident_are_the_trouble() -> None:
     right = np.ones(900, bool)
     right[:12] = False
@@ -275,6 +283,7 @@ BAD = {
     "lengths": (([0.5, 0.2], [True]), {}, "2 confidences but 1 answers"),
     "matrix": (([[0.5]], [[True]]), {}, "one number per example, not shape (1, 1)"),
     "right": (([0.5], [2]), {}, "true or false"),
+    "one of them right": (([0.5, 0.6, 0.7], [0, 1, 2]), {}, "true or false"),
     "percent": (([0.5], [1]), {"accuracy": 99.0}, "accuracy must lie strictly between 0 and 1"),
     "certain": (([0.5], [1]), {"certainty": 1.0}, "certainty must lie strictly between 0 and 1"),
     "leak": (([0.5], [1]), {"leak": 0.1}, "give `outside`"),

@@ -144,6 +144,22 @@ def test_the_interval_is_student_s_for_seeds_the_normal_one_for_examples_and_wid
     assert there(both.at(0.99).high) > there(both.at(LEVEL).high)
 
 
+def test_what_noise_adds_to_calibration_errors_makes_no_difference_clear():
+    """Means over seeds of what each may be too high by, taken off on its own side."""
+
+    def some(label, value, excess):
+        halves = (value + 0.001 * np.random.default_rng(0).standard_normal(100)).tolist()
+        row = {"label": label, "value": value, "n": 1000, "halves": halves}
+        return [row | {"seed": seed, "excess": excess + seed / 1000} for seed in range(3)]
+
+    found = there(intervals.difference(some("a", 0.06, 0.03), some("b", 0.04, 0.01)))
+    assert found.excess == pytest.approx((0.031, 0.011))
+    assert intervals.sign(found) == 0
+    assert intervals.sign(intervals.difference(some("a", 0.06, 0.01), some("b", 0.04, 0.03))) == 1
+    bare = [{k: v for k, v in row.items() if k != "excess"} for row in some("b", 0.04, 0)]
+    assert there(intervals.difference(some("a", 0.06, 0.03), bare)).excess[1] == 0
+
+
 def test_few_errors_make_no_difference_clear():
     """Five examples that one model gets wrong and the other right: McNemar's exact p is .06."""
 

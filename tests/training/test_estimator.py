@@ -279,6 +279,20 @@ def test_rows_that_carry_a_promise_are_not_learned_by_heart(formulation: str) ->
     assert model.confidence_of(X[kept]).mean() == pytest.approx(right[kept].mean(), abs=0.02)
 
 
+def test_columns_and_score_are_fitted_without_the_rows_that_carry_a_promise() -> None:
+    """A score that knew these rows would find each nearest to itself."""
+    X, y, _ = strangers(400)
+    given = {**QUICK, "epochs": 2, "accuracy": 0.7, "holdout": 0.5, "decide_by": "nearest"}
+    with pytest.warns(UserWarning, match="every input will be refused"):
+        model = OneVsAllClassifier(**given).fit(X, y)
+    kept = np.random.RandomState(0).permutation(400)[:200]
+    learned = np.delete(X, kept, 0)
+    np.testing.assert_allclose(model.mean_, learned.mean(0), rtol=1e-12)
+    np.testing.assert_allclose(model.scale_, learned.std(0), rtol=1e-12)
+    nearest = there(model.evidence_)(model._said(X))["nearest"]
+    assert nearest[kept].max() < np.delete(nearest, kept).min()
+
+
 def test_copies_stay_on_one_side_and_count_as_one() -> None:
     X, y, of = strangers(100, each=8)
     with pytest.warns(UserWarning, match="with 30 examples.*every input will be refused"):

@@ -110,6 +110,17 @@ def test_copies_are_trained_on_as_they_are_and_held_out_once(tmp_path: Path) -> 
     assert any("100 inputs have more than one label" in note for note in gathered.notes)
 
 
+def test_texts_of_the_same_words_are_copies(tmp_path: Path) -> None:
+    """The network reads neither capitals nor spaces, so it is right about all of them or none."""
+    said = [f"{what} number {i}" for i in range(100) for what in ("Parcel", "parcel ", " PARCEL  ")]
+    rows: list[list[object]] = [[text, "ab"[k // 3 % 2]] for k, text in enumerate(said)]
+    made_data.write_csv(tmp_path / "x.csv", ["text", "label"], rows)
+    gathered = gather(Request(data=tmp_path / "x.csv", text="text"))
+    found = inputs(gathered)
+    assert [len(found[name]) for name in ("train", *ALL)] == [180, 10, 15, 15]
+    assert "200 rows repeat an earlier input" in str(gathered.notes)
+
+
 def test_a_group_stays_together_is_no_input_and_counts_as_one(tmp_path: Path) -> None:
     rows: list[list[object]] = [[i + 0.5, f"s{i // 4}", "ab"[i % 2]] for i in range(400)]
     gathered = table(tmp_path / "x.csv", rows, group="sender")

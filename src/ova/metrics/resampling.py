@@ -36,7 +36,7 @@ DRAWS = Draws()
 
 @dataclass(frozen=True)
 class Interval:
-    """A value, and the range in which the truth lies with the asked confidence; None if unknown."""
+    """A value, and the range in which the truth lies as often as asked; None if unknown."""
 
     value: float
     low: float | None = None
@@ -107,13 +107,13 @@ def _of_rows(value: float, before: ByRow | None, after: ByRow | None, draws: Dra
     """The interval of a mean over rows, or of a difference of two; either may be too high.
 
     As if two more examples had been off by one: few errors say little about their rate, and none
-    says nothing (Agresti and Coull, 1998).
+    says nothing (Agresti and Coull, 1998). And room for one on either side: counts come in steps.
     """
     if before is None or after is None:
         return Interval(value)
     values = after.values - before.values
     error = math.sqrt(values.var() / len(values) + 2 / len(values) ** 2)
-    half = NormalDist().inv_cdf((1 + draws.level) / 2) * error
+    half = NormalDist().inv_cdf((1 + draws.level) / 2) * error + 1 / len(values)
     low, high = value - after.excess - half, value + before.excess + half
     return Interval(value, max(0.0, low) if before is NOTHING else low, high)
 

@@ -244,6 +244,7 @@ def sources_of(request: Request) -> dict[str, str]:
     files += sorted(request.encoder.glob("*.safetensors")) if request.encoder else []
     read_as = {  # the same file means other examples
         "--text": request.text,
+        "copies": "the same words" * bool(request.text),
         "--label": "" if request.label == LABEL else request.label,
         "--none": request.none,
         "--group": request.group,

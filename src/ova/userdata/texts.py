@@ -89,7 +89,7 @@ def examine(frame: Frame, request: Request) -> Examined:
     """Look at the texts of a column."""
     column, encoder = request.text, request.encoder
     cells, bad = texts_of(frame, column)
-    keys = [b"" if row in bad else cell.strip().encode() for row, cell in enumerate(cells)]
+    keys = [b"" if row in bad else words(cell).encode() for row, cell in enumerate(cells)]
 
     def learn(rows: Sequence[int]) -> Tokens:
         texts = [cells[row] for row in rows]
@@ -100,6 +100,15 @@ def examine(frame: Frame, request: Request) -> Examined:
         return cut(Tokens(tokenizer, column, min(max(8, -(-wanted // 8) * 8), most), pad))
 
     return Examined(bad, keys, learn, lambda tokens: tokens.encode(frame))
+
+
+def words(text: str) -> str:
+    """A text without what the network does not read: texts of the same words are one input.
+
+    >>> words(" Your  parcel ")
+    'your parcel'
+    """
+    return " ".join(text.lower().split())
 
 
 def read_tokenizer(path: Path) -> Any:
