@@ -58,13 +58,20 @@ def main() -> int:
     else:
         for name in [options.only] if options.only else SHARES:
             share = 1.0 if options.only else SHARES[name]
-            size = AT_ONCE.get(name, 1)
-            tally.add(together(parts[name], size, share * seconds, options.jobs))
+            before, size = worked(), AT_ONCE.get(name, 1)
+            part = together(parts[name], size, share * seconds, options.jobs)
+            print(f"{name}: {part.cases.total()} cases, {worked() - before:.0f} s of the processor")
+            tally.add(part)
     tally.show()
     print(f"{(time.monotonic() - began) / 60:.1f} minutes, seed {options.seed}")
     if not tally.failed.total():
         shutil.rmtree(root)
     return int(tally.failed.total() > 0)
+
+
+def worked() -> float:
+    """Seconds of the processor of what was forked and has ended: how long it takes on an idle core."""
+    return os.times().children_user + os.times().children_system
 
 
 def prepare(sound: Path) -> None:

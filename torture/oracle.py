@@ -119,7 +119,8 @@ def parquet_columns(path: Path) -> Columns:
     import pyarrow.parquet as pq
 
     try:
-        table = pq.ParquetFile(path).read()
+        file = pq.ParquetFile(path)
+        table = file.read([n for n in file.schema_arrow.names if n not in unread(path)])
     except Exception:
         raise Unreadable from None
     if len(set(table.column_names)) < len(table.column_names):
