@@ -6,6 +6,7 @@ number say what a case is, so that `--only inputs --seed 0 --case 17` does one a
 
 import argparse
 import contextlib
+import gc
 import os
 import pickle
 import shutil
@@ -13,15 +14,16 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import count
 from pathlib import Path
 
-from torture import forks, hostile, inputs, kills, made
+from torture import forks, hostile, inputs, kills, made, targets
 from torture.tally import Tally
 
-SHARES = {"kills": 0.25, "hostile": 0.1, "inputs": 0.65}  # of the time
-Case = Callable[[int, Tally], None]
+SHARES = {"kills": 0.35, "hostile": 0.1, "commands": 0.2, "readers": 0.35}  # of the time
+AT_ONCE = {"readers": 40}  # cases that share a fork; others have one each
+Part = Callable[[Sequence[int], Tally], None]
 
 
 def main() -> int:
@@ -43,22 +45,33 @@ def main() -> int:
     sound = root / "sound"
     sound.mkdir()
     prepare(sound)
-    wholes = {kind: kills.undisturbed(kind, sound, root / kind) for kind in kills.JOBS}
+    jobs = kills.JOBS if options.only in ("", "kills") else []
+    wholes = {kind: kills.undisturbed(kind, sound, root / kind) for kind in jobs}
+    gc.collect()
+    gc.freeze()  # what is there already is not looked through again in every fork
     parts = cases(sound, options.seed, wholes)
     print(f"prepared in {time.monotonic() - began:.0f} s: {root}", flush=True)
     seconds = 60 * options.minutes - (time.monotonic() - began)
     tally = Tally()
     if options.case is not None:
-        parts[options.only](options.case, tally)
+        parts[options.only]([options.case], tally)
     else:
         for name in [options.only] if options.only else SHARES:
             share = 1.0 if options.only else SHARES[name]
-            tally.add(together(parts[name], share * seconds, options.jobs))
+            before, size = worked(), AT_ONCE.get(name, 1)
+            part = together(parts[name], size, share * seconds, options.jobs)
+            print(f"{name}: {part.cases.total()} cases, {worked() - before:.0f} s of the processor")
+            tally.add(part)
     tally.show()
     print(f"{(time.monotonic() - began) / 60:.1f} minutes, seed {options.seed}")
     if not tally.failed.total():
         shutil.rmtree(root)
     return int(tally.failed.total() > 0)
+
+
+def worked() -> float:
+    """Seconds of the processor of what was forked and has ended: how long it takes on an idle core."""
+    return os.times().children_user + os.times().children_system
 
 
 def prepare(sound: Path) -> None:
@@ -121,28 +134,36 @@ def warm(line: str, folder: Path) -> None:
         os.chdir(before)
 
 
-def cases(sound: Path, seed: int, wholes: dict[str, kills.Whole]) -> dict[str, Case]:
-    """What carries out a case of each part by its number."""
-    known, jobs = inputs.targets(), list(kills.JOBS)
-    machines = [kind for kind in hostile.KINDS if kind != "full disk"]
+def cases(sound: Path, seed: int, wholes: dict[str, kills.Whole]) -> dict[str, Part]:
+    """What carries out cases of each part by their numbers."""
+    jobs, machines = list(kills.JOBS), [kind for kind in hostile.KINDS if kind != "full disk"]
     if hostile.can_mount(sound.parent):
         machines.append("full disk")
     else:
         print("left out: a full disk, which takes the right to mount one; small files stand for it")
+    working, reading = (inputs.part(targets.targets(), readers) for readers in (False, True))
 
-    def killed(number: int, tally: Tally) -> None:
-        kind = jobs[number % len(jobs)]
-        kills.chain(kind, number, seed, sound, wholes[kind], tally)
+    def killed(numbers: Sequence[int], tally: Tally) -> None:
+        for number in numbers:
+            kind = jobs[number % len(jobs)]
+            kills.chain(kind, number, seed, sound, wholes[kind], tally)
 
-    return {
-        "kills": killed,
-        "hostile": lambda n, tally: hostile.case(n, seed, sound, machines, tally),
-        "inputs": lambda n, tally: inputs.case(n, seed, sound, known, tally),
-    }
+    def refused(numbers: Sequence[int], tally: Tally) -> None:
+        for number in numbers:
+            hostile.case(number, seed, sound, machines, tally)
+
+    def spoiled(numbers: Sequence[int], tally: Tally) -> None:
+        for number in numbers:
+            tally.add(inputs.one(number, seed, sound, working, forks.ova))
+
+    def read(numbers: Sequence[int], tally: Tally) -> None:
+        inputs.cases(numbers, seed, sound, reading, tally)
+
+    return {"kills": killed, "hostile": refused, "commands": spoiled, "readers": read}
 
 
-def together(case: Case, seconds: float, jobs: int) -> Tally:
-    """Cases 0, 1, 2 ... for so many seconds, shared among forks."""
+def together(part: Part, size: int, seconds: float, jobs: int) -> Tally:
+    """Cases 0, 1, 2 ... for so many seconds, so many at once, shared among forks."""
     end, tally = time.monotonic() + seconds, Tally()
     pipes = []
     for job in range(jobs):
@@ -152,9 +173,9 @@ def together(case: Case, seconds: float, jobs: int) -> Tally:
             mine = Tally()
             try:
                 for number in count(job, jobs):
-                    if time.monotonic() > end:
+                    part(range(number * size, (number + 1) * size), mine)
+                    if time.monotonic() > end:  # of every part there is some
                         break
-                    case(number, mine)
             except BaseException:
                 import traceback
 

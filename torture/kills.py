@@ -1,7 +1,8 @@
 """SIGKILL at any moment, then the same command until it ends: the files are those of an undisturbed run.
 
-Half of the kills strike at a moment in time; the others just before the n-th change of the folder
-(a file opened for writing, renamed, removed ...), so that a seed says exactly which.
+Half of the kills strike after so much work of the processor; the others just before the n-th change
+of the folder (a file opened for writing, renamed, removed ...), so that a seed says exactly which.
+What a command has done before a kill it need not do again: the later kills of a chain come earlier.
 """
 
 import json
@@ -45,7 +46,7 @@ class Whole:
 
     content: dict[str, Any]
     changes: int
-    seconds: float
+    work: float  # seconds of the processor
 
 
 def undisturbed(kind: str, made: Path, folder: Path) -> Whole:
@@ -55,7 +56,7 @@ def undisturbed(kind: str, made: Path, folder: Path) -> Whole:
     ended = forks.ova(shlex.split(JOBS[kind]), folder, counting(folder, counter, 0))
     if ended.code != 0:
         raise RuntimeError(f"{kind}: the undisturbed command ends with {ended.code}\n{ended.said}")
-    return Whole(content(folder / "out"), int.from_bytes(counter[:8], "little"), ended.seconds)
+    return Whole(content(folder / "out"), int.from_bytes(counter[:8], "little"), ended.work)
 
 
 def counting(folder: Path, counter: mmap.mmap, last: int) -> Callable[[], None]:
@@ -86,15 +87,16 @@ def chain(kind: str, number: int, seed: int, made: Path, whole: Whole, tally: Ta
     shutil.copytree(made, folder)
     killed: list[str] = []
     code = 1
-    for _ in range(draw.randint(1, MOST)):
-        by_time = draw.random() < 0.5
-        moment = draw.uniform(0.02, 1) * whole.seconds if by_time else None
-        last = 0 if by_time else draw.randint(1, max(whole.changes, 1))
+    for earlier in range(1, 1 + draw.randint(1, MOST)):
+        by_work = draw.random() < 0.5
+        moment = draw.random() * whole.work / earlier if by_work else None
+        last = 0 if by_work else draw.randint(1, max(whole.changes // earlier, 1))
         hook = counting(folder, mmap.mmap(-1, 8), last)
-        ended = forks.ova(shlex.split(JOBS[kind]), folder, hook, kill_after=moment)
+        kill = None if moment is None else forks.Kill(moment, mmap.mmap(-1, 1))
+        ended = forks.ova(shlex.split(JOBS[kind]), folder, hook, kill=kill)
         if (code := ended.code) != -signal.SIGKILL:
             break
-        killed.append(f"{moment:.2f} s" if moment else f"change {last}")
+        killed.append(f"change {last}" if moment is None else f"{moment:.2f} s of work")
         tally.facts["kills"] += 1
     told = f"chain {number}, killed at {', '.join(killed) or 'no moment'}"
     for _ in range(ENDS):
@@ -104,6 +106,9 @@ def chain(kind: str, number: int, seed: int, made: Path, whole: Whole, tally: Ta
         code = ended.code
     tally.memory = max(tally.memory, ended.memory)
     problem = f"it never ends, but with {code}" if code else differs(whole.content, folder / "out")
+    if killed:
+        tally.facts["chains"] += 1
+        tally.facts["chains equal to an undisturbed one"] += not problem
     tally.note(f"kills: {kind}", told, problem, folder)
 
 

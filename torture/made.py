@@ -150,12 +150,14 @@ def model(folder: Path) -> int:
 
 
 def tiny_search() -> None:
-    """Give `ova tune` an experiment that takes seconds and needs no data."""
+    """Give `ova tune` an experiment that takes seconds and no data, with no other worker to wait for."""
     from dataclasses import replace
 
     from ova.experiments import EXPERIMENTS
+    from ova.training import search
     from ova.training.recipe import Experiment, Range
 
+    search.CLAIM = 1.0
     base = replace(EXPERIMENTS["toy"].recipes[0], experiment="tiny", epochs=2, steps=9)
     EXPERIMENTS["tiny"] = Experiment(
         "tiny", "a search of seconds", (base,), search={"lr": Range(1e-3, 1e-1, log=True)}, trials=3

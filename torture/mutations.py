@@ -154,14 +154,28 @@ def changed(draw: Random, value: Any, how: str) -> Any:
 
 
 # Of a table of predictions with columns target and p_0 .. p_2: what must become of it.
-def with_cell(name: str, value: Any) -> Callable[[Random, Columns], Columns]:
-    """One cell of a column exchanged."""
+def some(draw: Random, columns: Columns) -> Columns:
+    """Most of the rows in any order, so that no two tables are the same."""
+    count = len(columns[0][1])
+    rows = draw.sample(range(count), draw.randint(count - count // 4, count))
+    return [(name, [column[row] for row in rows]) for name, column in columns]
+
+
+def with_cell(name: str, *values: Any) -> Callable[[Random, Columns], Columns]:
+    """One cell of a column exchanged; `p` is any of the probabilities."""
 
     def change(draw: Random, columns: Columns) -> Columns:
-        row = draw.randrange(len(columns[0][1]))
-        return [(n, [*c[:row], value, *c[row + 1 :]] if n == name else list(c)) for n, c in columns]
+        row, value = draw.randrange(len(columns[0][1])), draw.choice(values)
+        held = draw.choice(P) if name == "p" else name
+        value = value(draw) if callable(value) else value
+        return [(n, [*c[:row], value, *c[row + 1 :]] if n == held else list(c)) for n, c in columns]
 
     return change
+
+
+def between(low: float, high: float) -> Callable[[Random], float]:
+    """Any number between two."""
+    return lambda draw: draw.uniform(low, high)
 
 
 def with_column(name: str, like: str) -> Callable[[Random, Columns], Columns]:
@@ -201,13 +215,14 @@ def shuffled(draw: Random, columns: Columns) -> Columns:
     return [(n, [c[i] for i in order]) for n, c in columns]
 
 
+P = ["p_0", "p_1", "p_2"]
 Change = tuple[str, Callable[[Random, Columns], Columns]]
 ABOUT_P: dict[str, Change] = {
-    "NaN": (REFUSE, with_cell("p_1", float("nan"))),
-    "infinite": (REFUSE, with_cell("p_1", float("inf"))),
-    "negative": (REFUSE, with_cell("p_1", -0.25)),
-    "above one": (REFUSE, with_cell("p_1", 1.25)),
-    "a logit": (REFUSE, with_cell("p_1", 7.5)),
+    "NaN": (REFUSE, with_cell("p", float("nan"))),
+    "infinite": (REFUSE, with_cell("p", float("inf"), -float("inf"))),
+    "negative": (REFUSE, with_cell("p", between(-1, -0.01), -1e-2, -1e308)),
+    "above one": (REFUSE, with_cell("p", between(1.01, 2), 1e308)),
+    "a logit": (REFUSE, with_cell("p", between(2, 50), between(-50, -2))),
     "both p_1 and class_1": (REFUSE, with_column("class_1", "p_1")),
     "p_1 twice": (REFUSE, with_column("p_1", "p_1")),
     "p_1 and 1": (REFUSE, with_column("1", "p_1")),
@@ -215,7 +230,7 @@ ABOUT_P: dict[str, Change] = {
     "logits": (REFUSE, renamed("p_1", "logit_1")),
     "no rows": (REFUSE, no_rows),
     "an id twice": (REFUSE, twice_an_id),
-    "half an id": (REFUSE, with_cell("id", 0.5)),
+    "half an id": (REFUSE, with_cell("id", 0.5, between(0.1, 0.9))),
     "other order": (ACCEPT, sorted_by),
     "other rows": (ACCEPT, shuffled),
     "no ids": (ACCEPT, without("id")),
@@ -225,11 +240,11 @@ ABOUT_P: dict[str, Change] = {
 ABOUT_TARGETS: dict[str, Change] = {
     "target twice": (REFUSE, with_column("target", "target")),
     "TARGET too": (REFUSE, with_column("TARGET", "target")),
-    "target too large": (REFUSE, with_cell("target", 3)),
-    "target below -1": (REFUSE, with_cell("target", -2)),
-    "half a target": (REFUSE, with_cell("target", 0.5)),
+    "target too large": (REFUSE, with_cell("target", 3, 4, 99, 2**31)),
+    "target below -1": (REFUSE, with_cell("target", -2, -3, -(2**31))),
+    "half a target": (REFUSE, with_cell("target", 0.5, between(0.1, 0.9))),
     "endless target": (REFUSE, with_cell("target", float("inf"))),
-    "huge target": (REFUSE, with_cell("target", 1e300)),
+    "huge target": (REFUSE, with_cell("target", 1e300, -1e300, 2.0**63)),
     "no target": (REFUSE, without("target")),
     "label for target": (ACCEPT, renamed("target", "label")),
 }
@@ -246,7 +261,7 @@ ABOUT_DUMPS: dict[str, Change] = {
     "Features too": (REFUSE, with_column("Features", "features")),
     "target twice": (REFUSE, with_column("target", "target")),
     "target too large": (REFUSE, with_cell("target", 99)),
-    "half a target": (REFUSE, with_cell("target", 0.5)),
+    "half a target": (REFUSE, with_cell("target", 0.5, between(0.1, 0.9))),
     "endless features": (REFUSE, with_cell("features", [float("inf")] * 12)),
     "NaN among logits": (REFUSE, with_cell("logits", [float("nan")] * 5)),
     "no rows": (REFUSE, no_rows),

@@ -18,10 +18,10 @@ import made_data
 from narrowing import there
 from ova.cli.app import app
 from ova.errors import BadInput
-from ova.files import read_lines
+from ova.files import read_lines, write_json
 from ova.modelfolder.answer import Answer, answers
 from ova.modelfolder.export import export
-from ova.modelfolder.folder import Model, load
+from ova.modelfolder.folder import Model, digest, load
 from ova.modelfolder.train import train
 from ova.modelfolder.write import WRITERS, write
 from ova.posthoc.threshold import Promise
@@ -184,6 +184,27 @@ def test_a_model_that_says_nothing_is_named(case: Case, content: bytes, tmp_path
     (tmp_path / "m/model.json").write_bytes(content)
     with pytest.raises(BadInput, match=r"model\.json"):
         load(tmp_path / "m")
+
+
+STRANGE: dict[str, dict[str, list[object]]] = {
+    "image": {"size": [{}, 2**53, 0, 20_000], "mean": ["x", [{}, 0, 0], []], "std": [None]},
+    "text": {"pad": [{}, -1, 2**53, None], "length": [{}, 0, True, 2**53], "column": [[]]},
+    "table": {"columns": [[], [{}]], "mean": [[], [{}], "x"], "scale": [[1, 2, 3, 4, 5, 6, 7]]},
+}
+
+
+def test_a_model_whose_hashes_are_right_and_whose_parts_do_not_fit_is_a_sentence(
+    case: Case, tmp_path: Path
+) -> None:
+    shutil.copytree(case.out, tmp_path / "m", ignore=shutil.ignore_patterns("run"))
+    sound = json.loads((case.out / "model.json").read_text())
+    del sound["sha256"]
+    for field, values in STRANGE[case.kind].items():
+        for value in values:
+            content = {**sound, "preparation": {**sound["preparation"], field: value}}
+            write_json(tmp_path / "m/model.json", {**content, "sha256": digest(content)})
+            with pytest.raises(BadInput, match=f"{tmp_path}"):
+                load(tmp_path / "m")
 
 
 @pytest.mark.parametrize("case", ["table"], indirect=True)  # one is enough: they share the loop

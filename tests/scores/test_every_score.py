@@ -1,6 +1,7 @@
 """Every score of the table, present and future: higher inside, the same in any blocks, kept whole."""
 
 import json
+import resource
 
 import numpy as np
 import pytest
@@ -261,3 +262,14 @@ def test_energy_and_nearest_feature_are_joined_only_where_both_rise_inside(sign)
             rows.take(slice(0, 300)), held=rows.take(slice(300, 2000)), names=["energy_nearest"]
         )
         assert asked.names == ("energy_nearest",)
+
+
+def test_a_full_disk_is_an_error_of_the_system_and_leaves_nothing(tmp_path):
+    size = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, size[1]))
+    try:
+        with pytest.raises(OSError, match="too large"):
+            save(tmp_path, FITTED)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, size)
+    assert not list(tmp_path.iterdir())

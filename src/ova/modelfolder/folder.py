@@ -176,7 +176,7 @@ def load(folder: Path) -> Model:
             calibration = confidence.read(folder / CALIBRATION, form)
         evidence = read_evidence(folder, facts)
     checkpoint.restore(net, checkpoint.load(folder / WEIGHTS)[0], folder / WEIGHTS)
-    return Model(
+    model = Model(
         kind=facts["kind"],
         classes=classes,
         net=net.eval(),
@@ -187,3 +187,8 @@ def load(folder: Path) -> Model:
         calibration=calibration,
         facts=facts,
     )
+    with reading(
+        folder / MODEL, "a model of `ova train`"
+    ):  # hashes may be right, and parts not fit
+        model.outputs(prepared.example(1, torch.Generator().manual_seed(0)))
+    return model

@@ -23,7 +23,7 @@ KEYS = ("format", "version", "names", "scores", "head", "width", "left_out", "ar
 
 def save(folder: Path, scores: FittedScores) -> None:
     """Write the scores; an array that several of them share is written once."""
-    from safetensors.numpy import save_file
+    from safetensors.numpy import save as as_bytes
 
     arrays: dict[str, Array] = {}
     places: dict[int, str] = {}
@@ -53,7 +53,8 @@ def save(folder: Path, scores: FittedScores) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / FACTS).unlink(missing_ok=True)  # the folder is whole or no scores
     with write_beside(folder / ARRAYS) as beside:
-        save_file(arrays, beside)
+        # Not `save_file`: a full disk would be an error of its own kind, and a kill leave its part.
+        beside.write_bytes(as_bytes(arrays))
     content["arrays"] = sha256(folder / ARRAYS)
     write_json(folder / FACTS, {**content, "sha256": digest(content)})
 

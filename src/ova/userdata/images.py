@@ -15,11 +15,12 @@ from ova.data.augmentation import CropFlip, normalise
 from ova.data.decoding import decode
 from ova.errors import BadInput
 from ova.files import cores, read_object
-from ova.userdata.kind import Encoded, Examined, Kind
+from ova.userdata.kind import Encoded, Examined, Kind, whole
 from ova.userdata.request import Request
 from ova.userdata.rows import FILE, Frame
 
 LARGEST, SMALLEST = 64, 16  # pixels a side, unless an encoder wants others
+MOST = 1 << 12  # pixels a side that a model folder may ask for
 SAMPLE = 200  # images whose size is looked at
 
 
@@ -66,7 +67,10 @@ class Pixels:
 
 def from_json(content: Mapping[str, Any], _: Path) -> Pixels:
     """What `to_json` gave."""
-    return Pixels(int(content["size"]), tuple(content["mean"]), tuple(content["std"]))
+    size = content["size"]
+    if not whole(size, 1, MOST):
+        raise ValueError(f"images of {size!r} pixels a side")
+    return Pixels(size, tuple(content["mean"]), tuple(content["std"]))
 
 
 def opened(file: str) -> np.ndarray | str:

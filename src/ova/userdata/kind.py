@@ -73,3 +73,12 @@ class Kind:
     steps: int  # of training, about
     epochs: tuple[int, int]  # at least, at most
     batch: tuple[int, int]  # the same
+
+
+def whole(value: Any, low: int, high: int) -> bool:
+    """Whether what a file says is a whole number within bounds.
+
+    >>> whole(8, 1, 64), whole(True, 1, 64), whole({}, 1, 64)
+    (True, False, False)
+    """
+    return isinstance(value, int) and not isinstance(value, bool) and low <= value <= high

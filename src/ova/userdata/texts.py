@@ -11,13 +11,14 @@ from torch import Tensor
 
 from ova.errors import BadInput
 from ova.files import read_object, reading
-from ova.userdata.kind import Encoded, Examined, Kind
+from ova.userdata.kind import Encoded, Examined, Kind, whole
 from ova.userdata.request import Request
 from ova.userdata.rows import Frame
 from ova.userdata.vocabulary import wordpiece
 
 TOKENIZER = "tokenizer.json"
 LONGEST = 128  # word pieces that a text may have before it is cut
+MOST = 1 << 16  # word pieces that a model folder may speak of
 COVERED = 0.995  # share of the training texts that stay whole
 
 
@@ -64,7 +65,12 @@ class Tokens:
 def from_json(content: Mapping[str, Any], folder: Path) -> Tokens:
     """What `to_json` gave, and the tokenizer beside it."""
     tokens = read_tokenizer(folder / TOKENIZER)
-    return cut(Tokens(tokens, content["column"], content["length"], content["pad"]))
+    column, length, pad = content["column"], content["length"], content["pad"]
+    if not (isinstance(column, str) and whole(length, 1, MOST)):
+        raise ValueError(f"texts of {column!r} with {length!r} word pieces")
+    if not whole(pad, 0, tokens.get_vocab_size()):
+        raise ValueError(f"{pad!r} is no word piece to pad with")
+    return cut(Tokens(tokens, column, length, pad))
 
 
 def cut(tokens: Tokens) -> Tokens:
