@@ -8,10 +8,12 @@ from types import ModuleType
 import pytest
 
 import made_runs
+from narrowing import there
 from ova.errors import BadInput
 from ova.report import runs
 from ova.report.intervals import estimate
 from ova.report.scores import AUROC, measured, of_label
+from ova.training.run_folder import Run
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
@@ -43,8 +45,8 @@ def test_every_score_of_every_formulation_is_printed_with_its_interval(
         (line, *_) = (line for line in text.splitlines() if line.split()[:1] == [score])
         for name in runs.labels(found):
             value = estimate(AUROC.rows(of_label(found, name), score))
-            assert value.low is not None
-            assert f"{value.mean:.4f} ± {(value.high - value.low) / 2:.4f}" in line
+            half = (there(value.high) - there(value.low)) / 2
+            assert f"{value.mean:.4f} ± {half:.4f}" in line
     assert "ova-ball" not in runs.labels(found)
     assert "no run of ova-ball or of a rival" in text
     with pytest.raises(BadInput, match="no experiment called 'cifar'"):
@@ -59,7 +61,7 @@ def test_the_default_is_compared_by_what_it_chose_with_the_best_that_a_rival_cou
     def made(label, seed, chosen, **values):
         rows = tuple(row(value, score) for score, value in values.items())
         told = {"score": {"chosen": chosen}}
-        return runs.Run("e", f"{label}-{seed}", label, seed, measurements=rows, manifest=told)
+        return Run("e", f"{label}-{seed}", label, seed, measurements=rows, manifest=told)
 
     several = [
         made(label, seed, "knn", max_p=p + seed / 1000, knn=k + seed / 1000)
