@@ -5,11 +5,10 @@ from collections.abc import Sequence
 from committed import experiments, markdown, runs
 
 from ova.report.intervals import over_seeds
-from ova.report.scores import AURC, AUROC, CHOSEN, Question, counted, measured, picked_by
+from ova.report.scores import AURC, AUROC, CHOSEN, FPR95, Question, counted, measured, picked_by
 from ova.training.run_folder import Run
 
 APART = ("digits-variants",)  # too many formulations for a page
-FPR95 = Question("FPR95", "fpr95", False, AUROC.meant)
 SHOWN = (AUROC, FPR95, AURC)
 
 

@@ -66,6 +66,30 @@ def test_what_is_better_by_luck_alone_does_not_replace_max_p():
     assert lucky <= 6  # one in twenty, and what forty trials of it may be
 
 
+def test_a_joint_that_is_taken_on_no_evidence_is_not_lost_by_evidence_for_it():
+    g = np.random.default_rng(0)
+    right = g.random(1000) < 0.9
+    errors, outsiders = g.normal(size=1000) + 2 * right, g.normal(size=1000) + 1
+    a, b = g.normal(size=40) + 1, g.normal(size=40)
+    inside = {"max_p": errors, "energy_nearest": errors + 0.3 * outsiders}
+    outside = {"max_p": a, "energy_nearest": a + 0.3 * b}
+    for i in range(
+        20
+    ):  # so many were tried that what the best wins is no more than luck might give
+        inside[f"own{i}"], outside[f"own{i}"] = g.normal(size=1000), g.normal(size=40)
+    assert choose(inside, right).score == "energy_nearest"
+    found = choose(inside, right, outside)
+    assert found.score == "energy_nearest"
+    assert f"below the {found.areas['max_p']:.4f} of max_p" in found.why
+    worse = {**outside, "energy_nearest": a + 2}  # evidence against it still takes it away
+    assert choose(inside, right, worse).score == "max_p"
+    better = {**inside, "own0": inside["energy_nearest"]}
+    told = choose(better, right, {**outside, "own0": outside["energy_nearest"] - 0.01})
+    assert told.areas["own0"] < told.areas["energy_nearest"]
+    assert told.score == "energy_nearest"
+    assert "the best, own0 with" in told.why
+
+
 def test_equal_scores_go_to_the_simpler():
     inside, right, outside = made(apart=6)
     equal, outer = (

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import onnxruntime
 import pytest
+import torch
 from typer.testing import CliRunner
 
 import made_data
@@ -18,7 +19,7 @@ from ova.modelfolder.answer import answers
 from ova.modelfolder.evidence import read_evidence
 from ova.modelfolder.export import export
 from ova.modelfolder.folder import load
-from ova.modelfolder.graph import exported
+from ova.modelfolder.graph import Scored, exported
 from ova.modelfolder.train import train
 from ova.posthoc.threshold import Promise, fit_threshold
 from ova.predictions import NONE, NONE_LABEL, read
@@ -195,6 +196,16 @@ def test_every_score_with_a_graph_decides_alike_in_onnx(
     near = np.abs(by_predict - model.threshold.value) < 1e-3 * size
     assert near.mean() < 0.2
     assert all(n == a.label for n, a, close in zip(names, expected, near, strict=True) if not close)
+
+
+def test_a_graph_finds_training_rows_whose_features_are_zeros() -> None:
+    rng = np.random.default_rng(0)
+    f, queries = (rng.normal(size=(n, 6)).astype(np.float32) for n in (300, 50))
+    f[::20] = 0
+    fitted = fit(Outputs(features=f), names=["knn"])
+    z = torch.zeros(50, 2)
+    found = Scored(fitted)(torch.from_numpy(queries), z, z, True)
+    np.testing.assert_allclose(found, fitted(Outputs(features=queries))["knn"], atol=1e-6)
 
 
 def test_a_score_without_a_graph_says_which_have_one(at: Path, tmp_path: Path) -> None:

@@ -2,23 +2,112 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import pytest
 from sklearn.covariance import OAS
 
-from made_outputs import network
-from ova.scores import SCORES, Outputs, fit
+from made_outputs import Network, network
+from ova.scores import SCORES, AffineHead, Outputs, fit
 from ova.scores.moments import inverse
 
-NET = network(K=6, D=10)
-TRAIN, HELD, TEST = NET.inside(300), NET.inside(90, seed=3), NET.inside(25, seed=4)
-W, B = NET.head.weight, NET.head.bias
-FEATURES = TRAIN.features.astype(float)
-TARGET = TRAIN.target
-ROWS = [np.flatnonzero(TRAIN.target == k) for k in range(6)]
 
-Slow = Callable[[np.ndarray, np.ndarray], float]  # of one feature vector and its logits
+@dataclass(frozen=True, eq=False)
+class World:
+    """A head, and the rows that fit a score, scale a joint and are scored."""
+
+    head: AffineHead
+    train: Outputs
+    held: Outputs
+    test: Outputs
+
+    @cached_property
+    def features(self):
+        return self.train.features.astype(float)
+
+    @cached_property
+    def units(self):
+        return np.array([unit(g) for g in self.features])
+
+    @cached_property
+    def rows(self):
+        """The rows of each class that has some."""
+        return [np.flatnonzero(self.train.target == k) for k in np.unique(self.train.target)]
+
+    @cached_property
+    def energies(self):
+        return np.array([lse(self.head(g)) for g in self.features])
+
+    @cached_property
+    def held_energies(self):
+        return np.array([lse(self.head(g)) for g in self.held.features.astype(float)])
+
+    @cached_property
+    def held_nearest(self):
+        return np.array([-distances(self, g)[0] for g in self.held.features.astype(float)])
+
+    @cached_property
+    def within(self):
+        """Means and precisions, of plain features and of those of length one."""
+        return [covariances(self, g) for g in (self.features, self.units)]
+
+    @cached_property
+    def residual(self):
+        """The origin, the directions outside the principal space, and the scale of ViM."""
+        origin = -np.linalg.pinv(self.head.weight) @ self.head.bias
+        centred = self.features - origin
+        D = len(origin)
+        principal = min(1000 if D >= 2048 else D // 2, len(centred) // 2)
+        rest = np.linalg.svd(centred, full_matrices=True)[2][principal:]
+        logits = [max(self.head(x)) for x in self.features]
+        lengths = [math.sqrt(sum((rest @ x) ** 2)) for x in centred]
+        return origin, rest, sum(logits) / sum(lengths)
+
+
+def made(net: Network, n: int = 300, held: int = 90, test: int = 25) -> World:
+    return World(net.head, net.inside(n), net.inside(held, seed=3), net.inside(test, seed=4))
+
+
+def with_ties() -> World:
+    """Every training row twice, test rows among them, and two classes with one column of weights."""
+    net = network(K=6, D=10)
+    weight, bias = net.head.weight.copy(), net.head.bias.copy()
+    weight[1], bias[1] = weight[0], bias[0]
+    net = Network(AffineHead(weight, bias))
+    twice = net.inside(150).take(np.repeat(np.arange(150), 2))
+    test = twice.take(np.arange(0, 50, 2))
+    return World(net.head, twice, net.inside(90, seed=3), test)
+
+
+def with_constants() -> World:
+    """Features that never vary, zero and not; logits follow from them."""
+    net = network(K=6, D=10)
+
+    def flat(rows: Outputs) -> Outputs:
+        f = rows.features.copy()
+        f[:, 3], f[:, 7] = 0.5, 0
+        return replace(rows, features=f, logits=net.head(f))
+
+    one = made(net)
+    return World(net.head, flat(one.train), flat(one.held), flat(one.test))
+
+
+def without_a_class() -> World:
+    one = made(network(K=6, D=10))
+    return replace(one, train=one.train.take(one.train.classes != 2))
+
+
+WORLDS: dict[str, Callable[[], World]] = {
+    "plain": lambda: made(network(K=6, D=10)),
+    "ties": with_ties,
+    "a class without rows": without_a_class,
+    "fewer rows than features": lambda: made(network(K=4, D=60), n=40, held=20, test=10),
+    "constant features": with_constants,
+    "large": lambda: made(network(K=1000, D=2048), n=600, held=6, test=3),
+}
+Slow = Callable[[World, np.ndarray, np.ndarray], float]  # of one feature vector and its logits
 
 
 def lse(z):
@@ -33,120 +122,103 @@ def unit(f):
     return f / (math.sqrt(sum(v * v for v in f)) or 1)
 
 
-def gen(f, z):
-    return -sum((p * (1 - p)) ** 0.1 for p in softmax(z))
+def gen(w, f, z):
+    return -sum((p * (1 - p)) ** 0.1 for p in sorted(softmax(z))[-100:])
 
 
-def logit_norm(f, z):
+def logit_norm(w, f, z):
     c = [v - sum(z) / len(z) for v in z]
     return max(c) / sum(abs(v) ** 5 for v in c) ** 0.2
 
 
-def distances(f):
-    return sorted(math.dist(unit(f), unit(g)) for g in FEATURES)
+def distances(w, f):
+    return sorted(math.dist(unit(f), g) for g in w.units)
 
 
-def few():
-    return max(1, int(np.median([len(ROWS[k]) for k in range(6)])) // 2)
+def few(w):
+    return max(1, int(np.median([len(rows) for rows in w.rows])) // 2)
 
 
-def cosine(f, z):
-    best = -1.0
-    for k in range(6):
-        mean = sum(unit(g) for g in FEATURES[ROWS[k]]) / len(ROWS[k])
-        best = max(best, float(unit(mean) @ unit(f)))
-    return best
+def cosine(w, f, z):
+    return max(float(unit(sum(w.units[rows])) @ unit(f)) for rows in w.rows)
 
 
-def mahalanobis(f, *, relative, shape):
-    g = np.array([shape(row) for row in FEATURES])
-    x = shape(f)
-    means = [g[ROWS[k]].mean(0) for k in range(6)]
-    centred = np.concatenate([g[ROWS[k]] - means[k] for k in range(6)])
+def covariances(w, g):
+    """The means of the classes, the covariance about them by scikit-learn, and that of the means."""
+    means = [g[rows].mean(0) for rows in w.rows]
+    centred = np.concatenate([g[rows] - m for rows, m in zip(w.rows, means, strict=True)])
     within = OAS(assume_centered=True).fit(centred).covariance_
-    nearest = min(float((x - m) @ np.linalg.solve(within, x - m)) for m in means)
-    if not relative:
-        return -nearest
-    mean = g.mean(0)
-    between = sum(
-        (len(ROWS[k]) / len(TARGET)) * np.outer(means[k] - mean, means[k] - mean) for k in range(6)
-    )
-    return float((x - mean) @ np.linalg.solve(within + between, x - mean)) - nearest
+    off = [
+        np.sqrt(len(rows) / len(g)) * (m - g.mean(0)) for rows, m in zip(w.rows, means, strict=True)
+    ]
+    between = np.array(off).T @ np.array(off)
+    return means, np.linalg.inv(within), g.mean(0), np.linalg.inv(within + between)
 
 
-def vim(f, z):
-    origin = -np.linalg.pinv(W) @ B
-    centred = FEATURES - origin
-    _, _, vectors = np.linalg.svd(centred, full_matrices=False)
-    rest = vectors[5:]  # ten features: five are principal
-
-    def length(x):
-        return math.sqrt(sum(float(v @ (x - origin)) ** 2 for v in rest))
-
-    a = sum(max(W @ x + B) for x in FEATURES) / sum(length(x) for x in FEATURES)
-    return lse(z) - a * length(f)
+def mahalanobis(w, f, *, relative, length_one):
+    means, within, mean, overall = w.within[length_one]
+    x = unit(f) if length_one else f
+    nearest = min(float((x - m) @ within @ (x - m)) for m in means)
+    return (float((x - mean) @ overall @ (x - mean)) if relative else 0) - nearest
 
 
-def fdbd(f, z):
+def vim(w, f, z):
+    origin, rest, a = w.residual
+    return lse(z) - a * math.sqrt(sum((rest @ (f - origin)) ** 2))
+
+
+def fdbd(w, f, z):
     first = int(np.argmax(z))
-    steps = [(z[first] - z[k]) / math.dist(W[first], W[k]) for k in range(6) if k != first]
-    return sum(steps) / 5 / math.dist(f, FEATURES.mean(0))
+    apart = [math.dist(w.head.weight[first], w.head.weight[k]) for k in range(len(z))]
+    steps = [(z[first] - z[k]) / d for k, d in enumerate(apart) if d > 0]
+    return sum(steps) / (len(z) - 1) / math.dist(f, w.features.mean(0))
 
 
-def nnguide(f, z):
-    similar = sorted(lse(W @ g + B) * float(unit(g) @ unit(f)) for g in FEATURES)
-    return lse(z) * sum(similar[-10:]) / 10
+def nnguide(w, f, z):
+    similar = sorted(e * float(g @ unit(f)) for e, g in zip(w.energies, w.units, strict=True))
+    most = min(10, few(w))
+    return lse(z) * sum(similar[-most:]) / most
 
 
-def react(f, z):
-    cut = np.percentile(FEATURES, 90)
-    return lse(W @ np.array([min(v, cut) for v in f]) + B)
+def react(w, f, z):
+    cut = np.percentile(w.features, 90)
+    return lse(w.head(np.array([min(v, cut) for v in f])))
 
 
-def scale(f, z):
-    top = sorted(f)[-2:]  # 15 % of ten, as 10 - round(8.5) has it
-    return lse(W @ (f * math.exp(sum(f) / sum(top))) + B)
+def scale(w, f, z):
+    top = sorted(f)[-(len(f) - round(0.85 * len(f))) :]
+    return lse(w.head(f * math.exp(sum(f) / sum(top))))
 
 
-def held_nearest():
-    return np.array([-distances(g)[0] for g in HELD.features.astype(float)])
+def energy_nearest(w, f, z):
+    energy, near = w.held_energies, w.held_nearest
+    part = (lse(z) - energy.mean()) / energy.std()
+    return part + (-distances(w, f)[0] - near.mean()) / near.std()
 
 
-def energy_nearest(f, z):
-    energies = np.array([lse(W @ g + B) for g in HELD.features.astype(float)])
-    near = held_nearest()
-    return (lse(z) - energies.mean()) / energies.std() + (
-        -distances(f)[0] - near.mean()
-    ) / near.std()
-
-
-def sirc(f, z):
-    near = held_nearest()
+def sirc(w, f, z):
+    near = w.held_nearest
     a, b = near.mean() - 3 * near.std(), 1 / near.std()
-    published = -(1 - max(softmax(z))) * (1 + math.exp(-b * (-distances(f)[0] - a)))
-    return -math.log(-published)
-
-
-def as_is(f):
-    return f
+    doubt = sum(sorted(softmax(z))[:-1])  # 1 - max p, of which a double keeps nothing beside 1
+    return -math.log(doubt * (1 + math.exp(-b * (-distances(w, f)[0] - a))))
 
 
 SLOW: dict[str, Slow] = {
-    "max_p": lambda f, z: max(softmax(z)),
-    "any": lambda f, z: -sum(math.log1p(-p) for p in softmax(z)),
-    "entropy": lambda f, z: sum(p * math.log(p) for p in softmax(z)),
-    "max_logit": lambda f, z: max(z),
-    "energy": lambda f, z: lse(z),
+    "max_p": lambda w, f, z: max(softmax(z)),
+    "any": lambda w, f, z: -sum(math.log1p(-p) for p in softmax(z)),
+    "entropy": lambda w, f, z: sum(p * math.log(p) for p in softmax(z)),
+    "max_logit": lambda w, f, z: max(z),
+    "energy": lambda w, f, z: lse(z),
     "gen": gen,
     "logit_norm": logit_norm,
-    "dismax": lambda f, z: max(z) + sum(z) / len(z) + sum(p * math.log(p) for p in softmax(z)),
-    "nearest": lambda f, z: -distances(f)[0],
-    "knn": lambda f, z: -distances(f)[min(50, few()) - 1],
+    "dismax": lambda w, f, z: max(z) + sum(z) / len(z) + sum(p * math.log(p) for p in softmax(z)),
+    "nearest": lambda w, f, z: -distances(w, f)[0],
+    "knn": lambda w, f, z: -distances(w, f)[min(50, few(w)) - 1],
     "cosine": cosine,
-    "mds": lambda f, z: mahalanobis(f, relative=False, shape=as_is),
-    "mds_unit": lambda f, z: mahalanobis(f, relative=False, shape=unit),
-    "rmds": lambda f, z: mahalanobis(f, relative=True, shape=as_is),
-    "rmds_unit": lambda f, z: mahalanobis(f, relative=True, shape=unit),
+    "mds": lambda w, f, z: mahalanobis(w, f, relative=False, length_one=False),
+    "mds_unit": lambda w, f, z: mahalanobis(w, f, relative=False, length_one=True),
+    "rmds": lambda w, f, z: mahalanobis(w, f, relative=True, length_one=False),
+    "rmds_unit": lambda w, f, z: mahalanobis(w, f, relative=True, length_one=True),
     "vim": vim,
     "fdbd": fdbd,
     "nnguide": nnguide,
@@ -157,11 +229,29 @@ SLOW: dict[str, Slow] = {
 }
 
 
+def once(kept, name, make):
+    """What is made the first time that somebody asks for it."""
+    if name not in kept:
+        kept[name] = make()
+    return kept[name]
+
+
+BUILT: dict[str, World] = {}
+FOUND: dict[str, dict[str, np.ndarray]] = {}
+
+
 @pytest.mark.parametrize("name", SCORES)
-def test_it_is_its_formula(name):
-    found = fit(TRAIN, held=HELD, head=NET.head, names=[name])(TEST)[name]
-    pairs = zip(TEST.features.astype(float), TEST.logits.astype(float), strict=True)
-    np.testing.assert_allclose(found, [SLOW[name](f, z) for f, z in pairs], rtol=2e-5, atol=2e-5)
+@pytest.mark.parametrize(
+    "which", [pytest.param(n, marks=pytest.mark.slow) if n == "large" else n for n in WORLDS]
+)
+def test_it_is_its_formula(which, name):
+    w = once(BUILT, which, WORLDS[which])
+    found = once(
+        FOUND, which, lambda: fit(w.train, held=w.held, head=w.head, names=list(SCORES))(w.test)
+    )
+    pairs = zip(w.test.features.astype(float), w.test.logits.astype(float), strict=True)
+    slow = [SLOW[name](w, f, z) for f, z in pairs]
+    np.testing.assert_allclose(found[name], slow, rtol=2e-5, atol=2e-5)
 
 
 def test_gen_takes_the_hundred_largest_of_many():
@@ -175,11 +265,10 @@ def test_gen_takes_the_hundred_largest_of_many():
 def test_sirc_tells_rows_apart_of_which_the_network_is_sure(normalised):
     z = np.array([[60.0, 0.0, 0.0], [70.0, 0.0, 0.0], [80.0, 0.0, 0.0]])
     z = z if normalised else z - 20
-    f = np.tile(FEATURES[:1], (3, 1))
+    made = network(K=3, D=10).inside(300)
+    f = np.tile(made.features[:1], (3, 1))
     rows = Outputs(features=f, logits=z, normalised=normalised)
-    train = Outputs(
-        features=FEATURES, logits=(FEATURES @ W.T)[:, :3], target=TARGET % 3, normalised=normalised
-    )
+    train = replace(made, normalised=normalised)
     found = fit(train, names=["sirc"])(rows)["sirc"]
     assert np.isfinite(found).all()
     if normalised:  # sigmoids of more than 37 are one in any double

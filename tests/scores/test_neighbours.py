@@ -37,6 +37,15 @@ def test_ties_and_odd_sizes_lose_nothing(n, k, seed, values):
     assert all(len(set(row)) == len(row) for row in place.tolist())
 
 
+def test_vectors_of_no_length_are_at_the_distance_that_they_have():
+    bank = unit(400, 12, 0)
+    bank[::50] = 0
+    queries = np.concatenate([unit(60, 12, 1), np.zeros((2, 12), np.float32)])
+    distance, _ = neighbours.nearest(queries, bank, 100)
+    full = np.linalg.norm(queries[:, None].astype(float) - bank[None].astype(float), axis=2)
+    np.testing.assert_allclose(distance, np.sort(full, axis=1)[:, :100], atol=1e-12)
+
+
 def test_a_training_row_finds_itself_at_distance_zero():
     bank = unit(2000, 64, 0)
     distance, place = neighbours.nearest(bank[:50], bank, 1)

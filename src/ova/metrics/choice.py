@@ -51,7 +51,8 @@ def choose(
 
     `correct` says which answers to the inside rows are right. With outside rows, 30 at least, it is the smallest
     area, if that is smaller than that of `max_p` beyond noise, however many scores were tried; of
-    equal ones the simpler. Without, the first joint that is not worse on inside rows beyond noise.
+    equal ones the simpler. Else it is the smallest of `max_p` and the joints, which were set before.
+    Without, the first joint that is not worse on inside rows beyond noise.
 
     >>> sure = np.linspace(0, 1, 100)
     >>> found = {"max_p": np.cos(9 * sure), "energy": sure}
@@ -83,15 +84,21 @@ def by_area(
     weights: Weights,
     tried: int,
 ) -> Choice:
-    """The best score, if the best of so many would not look as good by luck."""
+    """The best score, if the best of so many would not look as good by luck; else the usual best."""
     said = f"{areas[PLAIN]:.4f} of {PLAIN} (AURC of held-out and outside rows mixed)"
     if best == PLAIN:
         return Choice(PLAIN, f"no score has a smaller area than {said}", areas)
     gain = (areas[PLAIN] - areas[best]) / spread(wrong[PLAIN], wrong[best], weights)
     if gain > NormalDist().inv_cdf(1 - (1 - SURE) / tried):
         return Choice(best, f"area {areas[best]:.4f}, below the {said}", areas)
-    why = f"the best other, {best} with {areas[best]:.4f}, is not below the {said} beyond noise"
-    return Choice(PLAIN, why, areas)
+    other = f"{best} with {areas[best]:.4f}, is not below the"
+    # Where nothing is known outside a joint is taken; the little that is known here must not undo that.
+    usual = min((n for n in (PLAIN, *JOINTS) if n in areas), key=areas.__getitem__)
+    if usual == PLAIN:
+        return Choice(PLAIN, f"the best other, {other} {said} beyond noise", areas)
+    why = f"area {areas[usual]:.4f}, below the {said}"
+    more = "" if best == usual else f"; the best, {other} same beyond noise"
+    return Choice(usual, why + more, areas)
 
 
 def by_rule(areas: Mapping[str, float], wrong: "Mapping[str, Mixed]", weights: Weights) -> Choice:

@@ -126,7 +126,8 @@ def neighbours(own: Any, rows: Seen) -> Any:
     """Minus the distance to the k-th nearest of the bank: products find it, differences measure it."""
     unit = rows.unit
     among = min(own.k + SPARE, len(own.bank))
-    place = (unit @ own.bank.T).topk(among).indices
+    half = own.bank.any(-1).float() / 2  # of the squared lengths: a row of zeros is no unit vector
+    place = (unit @ own.bank.T - half).topk(among).indices
     off = unit[:, None].double() - own.bank[place].double()
     distance = off.square().sum(-1).sqrt()
     return -distance.topk(own.k, largest=False, sorted=True).values[:, -1]

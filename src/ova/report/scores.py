@@ -50,6 +50,7 @@ class Question:
 
 
 AUROC = Question("OOD AUROC", "auroc", True, lambda name: name.outside)
+FPR95 = Question("FPR95", "fpr95", False, AUROC.meant)
 AURC = Question("AURC, unknown mixed in", "aurc", False, lambda name: name.mixed)
 QUESTIONS = (AUROC, AURC)
 

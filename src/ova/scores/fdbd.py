@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ova.errors import BadInput
 from ova.predictions.columns import Array, matrix
 from ova.scores.outputs import Outputs
 from ova.scores.score import Score
@@ -18,7 +19,9 @@ class BoundaryDistance:
     apart: Array  # 1 / |w_j - w_k|, K x K; 0 where two classes have the same weights
 
     def __call__(self, rows: Outputs) -> Array:
-        z = matrix(rows.logits, "logits")
+        z = matrix(rows.logits, "logits").astype(
+            np.float64
+        )  # their differences may be larger still
         first = z.argmax(1)
         ahead = np.take_along_axis(z, first[:, None], 1) - z
         distance = np.einsum("nk,nk->n", ahead, self.apart[first], dtype=np.float64)
@@ -31,6 +34,8 @@ def fit(training: Training) -> BoundaryDistance:
     from scipy.spatial.distance import cdist
 
     assert training.head is not None, "what the score needs was checked"
+    if len(training.head.bias) < 2:
+        raise BadInput("one class has no boundary to another")
     apart = cdist(training.head.weight, training.head.weight)
     inverse = np.divide(1, apart, out=np.zeros_like(apart), where=apart > 0)
     return BoundaryDistance(training.moments.mean, inverse)

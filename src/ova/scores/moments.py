@@ -16,6 +16,7 @@ class Moments:
 
     def __init__(self) -> None:
         self.shift: Array = np.zeros(0)
+        self.classes: Array = np.zeros(0, np.int64)  # that have rows, ascending
         self.counts: Array = np.zeros(0, np.int64)
         self.sums: Array = np.zeros((0, 0))
         self.products: Array = np.zeros((0, 0))
@@ -29,22 +30,24 @@ class Moments:
             self.shift, self.products = f.mean(0, dtype=np.float64), np.zeros((width, width))
         if width != len(self.shift):
             raise BadInput(f"features of {width} numbers after features of {len(self.shift)}")
-        classes = np.zeros(len(f), np.int64) if y is None else y
+        self._grow(np.zeros(1, np.int64) if y is None else np.unique(y))
+        at = np.zeros(len(f), np.int64) if y is None else np.searchsorted(self.classes, y)
         x = f - self.shift
-        self._grow(int(classes.max(initial=0)) + 1)
-        places = (classes, np.arange(len(f)))
-        member = csr_array((np.ones(len(f)), places), shape=(len(self.counts), len(f)))
-        self.counts += np.bincount(classes, minlength=len(self.counts))
+        member = csr_array((np.ones(len(f)), (at, np.arange(len(f)))), (len(self.classes), len(f)))
+        self.counts += np.bincount(at, minlength=len(self.classes))
         self.sums += member @ x
         self.products += x.T @ x
 
-    def _grow(self, classes: int) -> None:
-        more = classes - len(self.counts)
-        if more > 0:
-            self.counts = np.append(self.counts, np.zeros(more, np.int64))
-            self.sums = np.append(
-                self.sums.reshape(-1, len(self.shift)), np.zeros((more, len(self.shift))), axis=0
-            )
+    def _grow(self, classes: Array) -> None:
+        """Make place for the classes; how large their numbers are costs nothing."""
+        whole = np.union1d(self.classes, classes)
+        if len(whole) == len(self.classes):
+            return
+        old = np.searchsorted(whole, self.classes)
+        counts, sums = np.zeros(len(whole), np.int64), np.zeros((len(whole), len(self.shift)))
+        if len(old):
+            counts[old], sums[old] = self.counts, self.sums
+        self.classes, self.counts, self.sums = whole, counts, sums
 
     @property
     def n(self) -> int:
@@ -59,8 +62,7 @@ class Moments:
     @property
     def means(self) -> Array:
         """Of each class that has rows."""
-        there = self.counts > 0
-        return np.asarray(self.shift + self.sums[there] / self.counts[there, None])
+        return np.asarray(self.shift + self.sums / self.counts[:, None])
 
     @property
     def covariance(self) -> Array:
@@ -70,8 +72,7 @@ class Moments:
     @property
     def within(self) -> Array:
         """Of all rows, each about the mean of its class."""
-        there = self.counts > 0
-        scaled = self.sums[there] / np.sqrt(self.counts[there, None])
+        scaled = self.sums / np.sqrt(self.counts[:, None])
         return np.asarray((self.products - scaled.T @ scaled) / self.n)
 
     def about(self, origin: Array) -> Array:

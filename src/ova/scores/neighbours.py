@@ -12,8 +12,13 @@ SPARE = 8  # candidates beyond k, because products in float32 may swap close one
 GROUP = 64  # products that are compared with the least of the best at once
 
 
-def largest(queries: Array, vectors: Array, k: int) -> tuple[Array, Array]:
-    """The k largest inner products of each query with the vectors and where they are, largest first."""
+def largest(
+    queries: Array, vectors: Array, k: int, less: Array | None = None
+) -> tuple[Array, Array]:
+    """The k largest inner products of each query with the vectors and where they are, largest first.
+
+    `less` is a number per vector that is taken off its products.
+    """
     from threadpoolctl import threadpool_limits
 
     k = min(k, len(vectors))
@@ -23,7 +28,10 @@ def largest(queries: Array, vectors: Array, k: int) -> tuple[Array, Array]:
     def block(start: int, stop: int) -> None:
         x, mine, at = queries[start:stop], best[start:stop], place[start:stop]
         for first in range(0, len(vectors), VECTORS):
-            _keep(x @ vectors[first : first + VECTORS].T, first, mine, at)
+            products = x @ vectors[first : first + VECTORS].T
+            if less is not None:
+                products -= less[first : first + VECTORS]
+            _keep(products, first, mine, at)
 
     with threadpool_limits(1, "blas"):  # the blocks are shared among the cores already
         by_blocks(len(queries), QUERIES, block)
@@ -32,13 +40,16 @@ def largest(queries: Array, vectors: Array, k: int) -> tuple[Array, Array]:
 
 
 def nearest(queries: Array, vectors: Array, k: int) -> tuple[Array, Array]:
-    """The k smallest distances of each query to vectors of length one, ascending, and where they are.
+    """The k smallest distances of each query to vectors of length one or zero, ascending, and where they are.
 
-    Among vectors of one length the largest products are the smallest distances. Products lose the
-    digits of a small distance, so the distances of the candidates are computed again, by difference.
+    Among vectors v of one length the largest products are the smallest distances, else those of the
+    largest x.v - |v|^2 / 2. Products lose the digits of a small distance, so the distances of the
+    candidates are computed again, by difference.
     """
     k = min(k, len(vectors))
-    _, place = largest(queries, vectors, k + SPARE)
+    some = vectors.any(1)
+    less = None if some.all() else np.where(some, np.float32(0.5), np.float32(0))
+    _, place = largest(queries, vectors, k + SPARE, less)
     found = np.empty(place.shape)
 
     def block(start: int, stop: int) -> None:

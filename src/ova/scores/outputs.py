@@ -13,6 +13,7 @@ from ova.predictions import NONE, Predictions
 from ova.predictions.columns import Array, check_labels, matrix, whole
 
 CELLS, ROWS = 1 << 22, 4096  # of one block: what a score computes with at a time
+LARGEST = float(np.finfo(np.float32).max)  # of a feature or a logit
 LEAST = -1e4  # the logarithm of the smallest doubt: certainty stays a number
 MATRICES = ("features", "logits", "log_p", "probs")
 
@@ -103,15 +104,15 @@ class Outputs:
         """Log-probabilities, by softmax or a sigmoid per class where only logits are known."""
         from scipy.special import log_expit, log_softmax
 
+        if self.logits is None and self.said is None:  # which refuses what are no probabilities
+            return None
         if self.log_p is not None:
             return matrix(self.log_p, "log-probabilities")
         if self.logits is not None:
             z = np.asarray(self.logits, np.float64)  # one minus a sure p has no digits in float32
             return np.asarray(log_softmax(z, axis=1) if self.normalised else log_expit(z))
-        if self.probs is not None:
-            with np.errstate(divide="ignore"):
-                return np.asarray(np.log(matrix(self.probs, "probabilities")))
-        return None
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(matrix(self.probs, "probabilities")))
 
     @cached_property
     def log_doubt(self) -> Array:
@@ -172,6 +173,9 @@ class AffineHead:
             raise BadInput(
                 f"an affine head has weights K x D and K biases, not {w.shape} and {b.shape}"
             )
+        for name, x in (("weight", w), ("bias", b)):
+            if not np.isfinite(x).all():
+                raise BadInput(f"the {name} of an affine head has a value that is not finite")
         object.__setattr__(self, "weight", w)
         object.__setattr__(self, "bias", b)
 
@@ -188,9 +192,13 @@ def stream(rows: Outputs | Iterable[Outputs]) -> Iterator[Outputs]:
 
 def _finite(values: ArrayLike, name: str) -> Array:
     x = np.asarray(values)
-    if x.ndim != 2 or x.dtype.kind not in "fiu":
+    if x.ndim != 2 or not x.shape[1] or x.dtype.kind not in "fiu":
         raise BadInput(f"{name} must be a matrix of numbers, not {x.dtype} of shape {x.shape}")
-    good = ~np.isnan(x) if name == "log_p" else np.isfinite(x)
+    # Squares of what single precision holds are numbers in double precision; of more they are not.
+    largest = min(LARGEST, float(np.finfo(x.dtype).max)) if x.dtype.kind == "f" else LARGEST
+    good = ~np.isnan(x) if name == "log_p" else np.abs(x) <= largest
     if not good.all():
-        raise BadInput(f"row {int((~good).any(1).argmax())}: {name} has a value that is not finite")
+        row = int((~good).any(1).argmax())
+        why = "single precision cannot hold" if np.isfinite(x[row]).all() else "is not finite"
+        raise BadInput(f"row {row}: {name} has a value that {why}")
     return x

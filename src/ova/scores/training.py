@@ -30,8 +30,7 @@ class Training:
     @property
     def few(self) -> int:
         """Half the rows of the median class, at least 1: neighbours beyond are of other classes."""
-        counts = self.moments.counts[self.moments.counts > 0]
-        return max(1, int(np.median(counts)) // 2) if "targets" in self.has else self.n
+        return max(1, int(np.median(self.moments.counts)) // 2) if "targets" in self.has else self.n
 
 
 def gather(
@@ -93,6 +92,10 @@ def _said(kinds: set[str]) -> str:
 
 def completed(rows: Outputs, head: AffineHead | None) -> Outputs:
     """The rows with logits, where a head can give them."""
+    if head is not None and rows.logits is not None and rows.logits.shape[1] != len(head.bias):
+        raise BadInput(
+            f"logits of {rows.logits.shape[1]} classes do not fit a head of {len(head.bias)}"
+        )
     if head is None or rows.logits is not None or rows.features is None:
         return rows
     if rows.f.shape[1] != head.weight.shape[1]:

@@ -42,9 +42,9 @@ def fit(training: Training) -> VirtualLogit:
     fitted = VirtualLogit(origin, np.ascontiguousarray(vectors[:, :rest]), 1.0)
     sample = training.bank.sample()
     length = float(fitted.length(sample).mean())
-    if not length > 1e-6 * float(np.abs(sample).mean()):
+    if not length > 1e-6 * float(np.abs(sample).mean(dtype=np.float64)):
         raise BadInput("no training feature has a part outside the principal space")
-    largest = float(head(sample).max(1).mean())
+    largest = float(head(sample.astype(np.float64)).max(1).mean())
     return VirtualLogit(fitted.origin, fitted.residual, largest / length)
 
 
