@@ -62,13 +62,15 @@ def predict(
         outputs.check_files({"--out": out}, inputs)
     loaded = load(model)
     columns = EXPLAINED if explain else COLUMNS
-    counts = {"rows": 0, "bad": 0, "refused": 0}
+    counts, chance = {"rows": 0, "bad": 0, "refused": 0, "doubtful": 0}, 1 / len(loaded.classes)
 
     def counted() -> Iterator[Answer]:
         for answer in answers(loaded, inputs, threshold, explain=explain):
             counts["rows"] += 1
             counts["bad"] += answer.problem is not None
             counts["refused"] += answer.label == NONE_LABEL
+            answered = answer.label not in (None, NONE_LABEL)
+            counts["doubtful"] += answered and (answer.confidence or 0) < chance
             yield answer
 
     if out is not None:
@@ -80,6 +82,9 @@ def predict(
     of = f" of {loaded.evidence.name}" if by_score else ""
     told = f"{counts['rows']} inputs, {counts['refused']} {NONE_LABEL} (not above {limit:.6g}{of})"
     typer.echo(f"{told}, {counts['bad']} could not be used", err=True)
+    if counts["doubtful"]:
+        below = f"{counts['doubtful']} answers have a confidence below chance ({chance:.3g})"
+        typer.echo(f"warning: {below}; they are of inputs unlike those trained on", err=True)
     if isinstance(loaded.calibration, str):
         typer.echo(f"the confidences are uncalibrated: {loaded.calibration}", err=True)
     raise typer.Exit(1 if counts["bad"] else 0)

@@ -33,7 +33,7 @@ class ModelFacts:
     @property
     def start(self) -> float | None:
         """Where the slider of the page, which is of max p, stands first; None where it has no place."""
-        by_confidence = self.threshold.promised and self.score == "max_p"
+        by_confidence = not self.threshold.why_not and self.score == "max_p"
         return max(0.0, self.threshold.value) if by_confidence else None
 
 
@@ -57,6 +57,9 @@ def promise(model: ModelFacts) -> Markup:
     if threshold.promised:
         said = f"For new inputs of the same kind it is promised, with {sure} certainty, that"
         big, end = rule(model), basis(threshold)
+    elif not threshold.promise.says:
+        said = "Nothing can be promised of its answers with these examples; what scores lowest is refused."
+        big, end = rule(model), basis(threshold)
     else:
         said = f"Wanted for new inputs of the same kind, with {sure} certainty, was that"
         big = ["Never ", el("small", "as nothing could be promised")]
@@ -65,7 +68,7 @@ def promise(model: ModelFacts) -> Markup:
         el("h4", "When does it answer?"),
         el("p", big, class_="big"),
         el("p", said),
-        wanted,
+        wanted if threshold.promise.says else None,
         el("p", end),
         el("p", f"The score {model.score} decides: {model.why}.", class_="unit")
         if model.why
@@ -101,8 +104,10 @@ def parts(promise: Promise) -> list[str]:
 def basis(threshold: Threshold) -> str:
     """The examples that the promise rests on, and what was seen on them."""
     none = f" ({threshold.none:,} of them of none of the classes)" if threshold.none else ""
-    answered = f"of which {percent(threshold.answered)} are answered"
-    said = f"It rests on {threshold.n:,} held-out examples{none}, {answered}"
+    answered = f"{percent(threshold.answered)} are answered"
+    said = f"It rests on {threshold.n:,} held-out examples{none}, of which {answered}"
+    if not threshold.promise.says:
+        said = f"Of {threshold.n:,} held-out examples{none} {answered}"
     if threshold.accuracy is not None:
         said += f", {percent(threshold.accuracy)} of those rightly"
     if threshold.leak is not None:
