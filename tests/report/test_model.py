@@ -112,6 +112,14 @@ def test_without_any_promise_the_page_says_so_and_when_it_answers_all_the_same(r
     assert start(page.html([run], model=facts)) == start(page.html([run], model=FACTS))
 
 
+def test_what_becomes_of_each_class_is_told_and_a_class_that_is_never_answered_named(run):
+    rows = (("rare", 3, "0.0 %", "0.0 %", "-"), ("mean of the classes", 9, "50 %", "40 %", "99 %"))
+    text = words(replace(FACTS, classes=rows, never=("rare",)))
+    assert "No held-out row is ever answered with: rare." in text
+    assert "rare 3 0.0 % 0.0 % - mean of the classes 9 50 % 40 % 99 %" in text
+    assert "each class" not in words(FACTS)
+
+
 def test_the_slider_and_its_numbers_start_at_the_model_s_threshold(run):
     at, value = start(page.html([run], model=FACTS))
     assert value == pytest.approx(0.81)

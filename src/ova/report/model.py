@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ova.posthoc.threshold import Promise, Threshold
-from ova.report.markup import Markup, el, join
+from ova.report.markup import Markup, el, join, table
 from ova.report.numbers import percent, plain
 
 # What each part of a promise says; the key is the field of `Promise`.
@@ -26,6 +26,8 @@ class ModelFacts:
     why: str = ""  # it does
     calibrated: float | None = None  # its value on the scale of the calibrated confidences
     outcomes: Sequence[str] = ()  # on examples that the threshold has not seen, a line per set
+    classes: Sequence[tuple[str, int, str, str, str]] = ()  # rows, accuracy, answered, right
+    never: Sequence[str] = ()  # classes that no held-out row was answered with
     calibration: Mapping[str, Any]  # method and parameters, or `why_not`, as in calibration.json
     ece: float | None = None  # on the test set, before calibration
     calibrated_ece: float | None = None  # and after it
@@ -44,8 +46,22 @@ def section(model: ModelFacts) -> Markup:
         "section",
         el("h2", "What does this model promise?"),
         el("div", [el("section", card, class_="card") for card in cards], class_="cards"),
+        by_class(model),
         class_="model",
         id="model",
+    )
+
+
+def by_class(model: ModelFacts) -> Markup | None:
+    """What becomes of the test rows of each class; the last row is the mean of the classes."""
+    if not model.classes:
+        return None
+    never = ", ".join(model.never)
+    warned = f"No held-out row is ever answered with: {never}. More rows of these would help."
+    head = ("class", "test rows", "right of all", "answered", "right of the answered")
+    return join(
+        el("p", warned, class_="warning") if never else None,
+        table(head, [*model.classes], "What does it do for each class?", "classes"),
     )
 
 
