@@ -8,6 +8,9 @@ from torch import Tensor, nn
 
 from ova.errors import BadInput, pick
 from ova.nn.formulations import FORMULATIONS
+from ova.nn.gains import Gains, gently, measured
+from ova.nn.starting import Starting
+from ova.nn.transforms import transformed
 
 IGNORED = -100  # the label by which PyTorch marks rows that do not count
 # (one loss per row, 0 where it does not count; how many count) -> what is given back
@@ -31,6 +34,7 @@ class Head(nn.Module):
         super().__init__()
         self.formulation = formulation  # the name alone, so that a head can be pickled
         self.layer = pick(FORMULATIONS, formulation, "formulation").head(in_features, classes)
+        self.gains: Gains | None = None  # of the gradients, measured in the first batch
 
     def start(self, f: Tensor, y: Tensor | None = None) -> None:
         """Measure the first values on a first batch of embeddings, better with their targets."""
@@ -46,8 +50,15 @@ class Head(nn.Module):
 
     def forward(self, f: Tensor) -> Tensor:
         """Logits, as the loss takes them; `head.probs(z)` makes probabilities of them."""
-        z: Tensor = self.layer(f)
-        return z
+        layer = self.layer
+        if not (self.training and torch.is_grad_enabled() and isinstance(layer, Starting)):
+            return layer(f)  # type: ignore[no-any-return]
+        if self.gains is None or not layer.is_found():
+            z: Tensor = layer(f)  # starts it
+            if torch.compiler.is_compiling() or transformed() or not layer.is_found():
+                return z
+            self.gains = self.gains or measured(layer, f)
+        return gently(layer, f, self.gains)
 
     def extra_repr(self) -> str:
         """The name of the formulation."""
