@@ -11,7 +11,10 @@ from ova.cli.console import plain_console
 
 def train(
     data: Annotated[
-        Path, Argument(help="A folder of class folders with images, or a CSV, TSV or Parquet file.")
+        Path,
+        Argument(
+            help="A folder of class folders with images, or a CSV, TSV, JSON lines or Parquet file."
+        ),
     ],
     text: Annotated[
         str, Option(help="Column of texts; without it all columns are numbers or words.")
