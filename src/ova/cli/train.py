@@ -174,7 +174,7 @@ def train(
         console.print(f"{name}: {outcome}", soft_wrap=True)
     if trained.balance:
         console.print(trained.balance, soft_wrap=True)
-    for line in lines(trained.by_class):
+    for line in lines(trained.by_class, "the test rows"):
         style = "yellow" if line.startswith(WARNING) else None
         console.print(line, style=style, soft_wrap=True, markup=False)
     if isinstance(trained.calibration, str):

@@ -1,6 +1,6 @@
 """What a model does for each class: how many rows it answers, how often rightly, and with which classes never."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import isnan, nan
 
@@ -8,7 +8,6 @@ import numpy as np
 
 from ova.posthoc.threshold import Threshold
 from ova.predictions import Predictions
-from ova.predictions.sets import TEST, VALIDATION
 
 SHOWN = 20  # classes that are printed; of more the worst
 SHARES = ("accuracy", "answered", "right")
@@ -42,10 +41,10 @@ class PerClass:
 
 
 def per_class(
-    judged: Mapping[str, Predictions], threshold: Threshold, classes: Sequence[str]
+    p: Predictions, held: Iterable[Predictions], threshold: Threshold, classes: Sequence[str]
 ) -> PerClass:
-    """Count by class, on the test rows; a class is never answered if no held-out row is."""
-    p, count = judged[TEST], len(classes)
+    """Count rows by class; a class is never answered if no held-out row is."""
+    count = len(classes)
     above = threshold.answers(p.confidence)
     n, hits, kept, good = (
         np.bincount(p.target[rows], minlength=count)
@@ -55,7 +54,6 @@ def per_class(
         accuracy, answered, right = hits / n, kept / n, good / kept
     columns = (n, accuracy, answered, right)
     rows = zip(classes, *(column.tolist() for column in columns), strict=True)
-    held = [judged[name] for name in (VALIDATION, "calibration", TEST)]
     said = [part.prediction[threshold.answers(part.confidence)] for part in held]
     heard = np.unique(np.concatenate(said))
     never = tuple(name for k, name in enumerate(classes) if k not in heard)
@@ -70,14 +68,14 @@ def rows_of(found: PerClass) -> Iterator[tuple[str, int, str, str, str]]:
     yield MACRO, count, *(share(found.macro(column)) for column in SHARES)  # type: ignore[misc]
 
 
-def lines(found: PerClass) -> Iterator[str]:
+def lines(found: PerClass, rows: str) -> Iterator[str]:
     """A table for the screen, and a warning for what is never said."""
     *classes, macro = rows_of(found)
     worst = sorted(range(len(classes)), key=lambda k: badness(found.classes[k]))[:SHOWN]
     some = [classes[k] for k in sorted(worst)]
     width = max(len(row[0]) for row in [*some, macro])
     only = f", the worst {len(some)} of {len(classes)}" * (len(some) < len(classes))
-    yield f"by class, on the test rows{only}:"
+    yield f"by class, on {rows}{only}:"
     for name, n, *shares in [("", "rows", *SHARES), *some, macro]:
         yield f"{name:{width}} {n:>6} " + " ".join(f"{text:>9}" for text in shares)
     if found.never:

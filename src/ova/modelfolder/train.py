@@ -127,7 +127,8 @@ def conclude(
     form = form_of(recipe)
     shown = confidence.shown(threshold, calibration, form, evidence.name)
     seen = dict(outcomes(judged, threshold, recipe.seed))
-    by_class = per_class(judged, threshold, gathered.task.classes)
+    held = [judged[name] for name in (VALIDATION, "calibration", TEST)]
+    by_class = per_class(judged[TEST], held, threshold, gathered.task.classes)
     return Trained(evidence, threshold, shown, calibration, seen, by_class)
 
 
