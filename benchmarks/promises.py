@@ -125,7 +125,9 @@ def chosen(times: int) -> None:
 
 def twice(seen: Predictions, rows: Predictions) -> Threshold:
     """All of delta for an accuracy, and all of it again for a coverage."""
-    accuracy, easy = target(seen, len(rows), 0.95)
+    accuracy = target(seen, len(rows), 0.95)
+    many = seen.take(np.repeat(np.arange(len(seen)), round(len(rows) / len(seen))))
+    easy = fit_threshold(many, accuracy).answered >= COVERAGE
     found = fit_threshold(rows, accuracy, coverage=COVERAGE if easy else None)
     return found if found.promised else fit_threshold(rows, coverage=COVERAGE)
 

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ova.errors import pick
+from ova.metrics.choice import PLAIN
 from ova.nn.formulations import DEFAULT
 from ova.report import runs as found
 from ova.report.intervals import Estimate, difference, estimate
@@ -22,7 +23,6 @@ from ova.report.scores import (
     AUROC,
     CHOSEN,
     FPR95,
-    PLAIN,
     RIVALS,
     Question,
     by_way,

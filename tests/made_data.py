@@ -73,3 +73,15 @@ def crowd(path: Path, per_class: int = 400) -> Path:
     for label, centre in {"a": (-4, 0), "b": (4, 0), "c": (0, 6), "other": (0, 1)}.items():
         rows += [[*(np.array(centre) + draw.normal(size=2)), label] for _ in range(per_class)]
     return write_csv(path, ["x", "y", "label"], rows)
+
+
+def rare(path: Path) -> Path:
+    """Seven classes on a ring as in Shuttle: three of 97 %, two of some 0.2 % and two of 0.6 %."""
+    draw = np.random.default_rng(5)
+    counts = [4000, 900, 300, 32, 32, 11, 11]
+    rows = []
+    for label, count in enumerate(counts):
+        angle = 2 * np.pi * label / len(counts)
+        centre = 4 * np.array([np.cos(angle), np.sin(angle)])
+        rows += [[*(centre + draw.normal(size=2)), f"k{label}"] for _ in range(count)]
+    return write_csv(path, ["x", "y", "label"], rows)

@@ -23,7 +23,7 @@ from ova.modelfolder.answer import Answer, answers
 from ova.modelfolder.export import export
 from ova.modelfolder.folder import Model, digest, load
 from ova.modelfolder.train import train
-from ova.modelfolder.write import WRITERS, write
+from ova.modelfolder.write import COLUMNS, WRITERS, write
 from ova.posthoc.threshold import Promise
 from ova.predictions import NONE, NONE_LABEL, read
 from ova.training import checkpoint
@@ -116,8 +116,30 @@ def test_refusals_name_the_best_guess(case: Case, model: Model) -> None:
     inputs = [str(case.wish.data)]
     all_answered, none_answered = (list(answers(model, inputs, t)) for t in (-1.0, 1.0))
     assert all(a.label == NONE_LABEL for a in none_answered)
-    assert [a.runner_up for a in none_answered] == [a.label for a in all_answered]
-    assert all(a.label != a.runner_up for a in all_answered)
+    assert [a.best_guess for a in none_answered] == [a.label for a in all_answered]
+    assert all(a.label == a.best_guess for a in all_answered)
+    assert all(a.best_guess != a.runner_up for a in [*all_answered, *none_answered])
+
+
+def test_columns_that_are_kept_go_with_their_rows(case: Case, model: Model, tmp_path: Path) -> None:
+    if case.kind == "image":
+        with pytest.raises(BadInput, match=r"no column 'id' \(--keep"):
+            list(answers(model, [str(case.wish.data)], keep=["id"]))
+        return
+    frame, label = whole(case.wish.data), case.wish.label or "label"
+    names = [*frame.columns, "id"]
+    rows = zip(*frame.columns.values(), (f"=a{i}" for i in range(len(frame))), strict=True)
+    data = made_data.write_csv(tmp_path / "with_id.csv", names, rows)
+    plain, keeping = (list(answers(model, [str(data)], keep=k)) for k in ([], [label, "id"]))
+    called = "label (given)" if label == "label" else label
+    for ending in WRITERS:
+        out = tmp_path / f"kept{ending}"
+        write(out, keeping, (*COLUMNS, called, "id"))
+        said = whole(out).columns
+        assert list(said["label"]) == [a.label for a in plain]
+        assert list(said[called]) == list(frame.columns[label])
+        mark = "'" if ending == ".csv" else ""  # no formula in a spreadsheet
+        assert list(said["id"]) == [f"{mark}=a{i}" for i in range(len(frame))]
 
 
 # `make check` writes images as ONNX with an encoder, in test_encoder.py.

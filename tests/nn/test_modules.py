@@ -87,7 +87,7 @@ def test_a_loss_takes_what_a_model_gives(output) -> None:
     torch.testing.assert_close(loss.probs(output(z)), FORMULATIONS["ova-dm"].probs(z))
 
 
-@pytest.mark.parametrize("y", [torch.zeros(4, 3), torch.ones(4).bool(), torch.zeros(5).long()])
+@pytest.mark.parametrize("y", [torch.zeros(4), torch.ones(4).bool(), torch.zeros(5).long()])
 def test_targets_that_are_no_class_numbers_are_refused(y) -> None:
     with pytest.raises(BadInput, match="targets"):
         Loss("ova")(torch.zeros(4, 3), y)
@@ -154,3 +154,64 @@ def test_a_model_that_names_its_logits_may_have_as_many_classes_as_positions() -
     expected = Loss("ova")(z.reshape(-1, 5), y.reshape(-1))
     torch.testing.assert_close(Loss("ova")({"logits": z}, y), expected)
     torch.testing.assert_close(Loss("ova")(z, y.reshape(-1)), expected)
+
+
+@pytest.mark.parametrize("name", FORMULATIONS)
+def test_soft_targets_are_the_mean_of_hard_ones_and_what_is_missing_is_none(name: str) -> None:
+    """Mixup: a row that is 0.3 of one class, 0.5 of another and 0.2 of none."""
+    loss, z = Loss(name, "none"), torch.randn(5, 4)
+    t = torch.zeros(5, 4)
+    t[:, 1], t[:, 3] = 0.3, 0.5
+    hard = {k: loss(z, torch.full((5,), k)) for k in (1, 3, -1)}
+    torch.testing.assert_close(loss(z, t), 0.3 * hard[1] + 0.5 * hard[3] + 0.2 * hard[-1])
+    one_hot = F.one_hot(torch.arange(5) % 4, 4).float()
+    torch.testing.assert_close(loss(z, one_hot), loss(z, torch.arange(5) % 4))
+    z.requires_grad_()
+    (gradient,) = torch.autograd.grad(Loss(name)(z, t), z)
+    assert gradient.isfinite().all()
+
+
+def test_soft_targets_and_weights_of_softmax_are_those_of_torch() -> None:
+    z, y, weight = torch.randn(6, 3), torch.tensor([0, 1, 2, 2, -100, 0]), torch.tensor([1.0, 2, 5])
+    torch.testing.assert_close(
+        Loss("softmax", weight=weight)(z, y), F.cross_entropy(z, y, weight=weight)
+    )
+    t = torch.rand(6, 3).softmax(-1)
+    torch.testing.assert_close(Loss("softmax")(z, t), F.cross_entropy(z, t))
+
+
+@pytest.mark.parametrize("name", FORMULATIONS)
+def test_rows_count_by_the_weight_of_their_class(name: str) -> None:
+    z, y = torch.randn(5, 3), torch.tensor([0, 1, 2, -1, IGNORED])
+    weight, each = torch.tensor([1.0, 2.0, 5.0]), Loss(name, "none")(z, y)
+    by = torch.tensor([1.0, 2, 5, 1, 0])
+    torch.testing.assert_close(Loss(name, "none", weight=weight)(z, y), each * by)
+    torch.testing.assert_close(Loss(name, "sum", weight=weight)(z, y), (each * by).sum())
+    torch.testing.assert_close(Loss(name, weight=weight)(z, y), (each * by).sum() / 9)
+    torch.testing.assert_close(Loss(name, weight=torch.ones(3))(z, y), Loss(name)(z, y))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: Loss("ova")(torch.tensor(1.0), torch.tensor(0)), "a single number has none"),
+        (lambda: Loss("ova")((), torch.zeros(4)), "no logits in an output"),
+        (lambda: Loss("ova")(torch.zeros(2, 3), [0, 1]), "targets are a tensor, not list"),
+        (lambda: Loss("ova")(torch.zeros(2, 3), torch.ones(2, 3)), "add up to at most 1"),
+        (lambda: Loss("ova")(torch.zeros(2, 3), -torch.ones(2, 3)), "shares from 0"),
+        (lambda: Loss("ova")(torch.zeros(2, 3), torch.full((2, 3), torch.nan)), "shares from 0"),
+        (lambda: Loss("ova", weight=torch.ones(2, 2)), "one number per class"),
+        (lambda: Loss("ova", weight=-torch.ones(2)), "none below 0"),
+        (
+            lambda: Loss("ova", weight=torch.ones(2))(torch.zeros(1, 3), torch.tensor([0])),
+            "2 weights, but the logits have 3 classes",
+        ),
+        (
+            lambda: Loss("ova", weight=torch.ones(3))(torch.zeros(1, 3), torch.tensor([3])),
+            "target 3 is not one of the 3 classes",
+        ),
+    ],
+)
+def test_what_is_no_target_has_its_sentence(call, message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        call()

@@ -102,6 +102,24 @@ def test_nothing_could_be_promised(run):
     assert start(page.html([run], model=facts)) == start(page.html([run]))
 
 
+def test_without_any_promise_the_page_says_so_and_when_it_answers_all_the_same(run):
+    facts = replace(FACTS, threshold=replace(THRESHOLD, promise=Promise()))
+    text = words(facts)
+    assert "Nothing can be promised of its answers" in text
+    assert "Above 0.9375 of its confidence" in text
+    assert "It rests on 1,234 held-out examples" not in text
+    assert "Of 1,234 held-out examples 75.0 % are answered, 97.5 % of those rightly" in text
+    assert start(page.html([run], model=facts)) == start(page.html([run], model=FACTS))
+
+
+def test_what_becomes_of_each_class_is_told_and_a_class_that_is_never_answered_named(run):
+    rows = (("rare", 3, "0.0 %", "0.0 %", "-"), ("mean of the classes", 9, "50 %", "40 %", "99 %"))
+    text = words(replace(FACTS, classes=rows, never=("rare",)))
+    assert "No held-out row is ever answered with: rare." in text
+    assert "rare 3 0.0 % 0.0 % - mean of the classes 9 50 % 40 % 99 %" in text
+    assert "each class" not in words(FACTS)
+
+
 def test_the_slider_and_its_numbers_start_at_the_model_s_threshold(run):
     at, value = start(page.html([run], model=FACTS))
     assert value == pytest.approx(0.81)

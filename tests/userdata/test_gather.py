@@ -1,11 +1,15 @@
 """What people bring: every bad input has its sentence, and nothing is silently changed."""
 
+import csv
+import gzip
+import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import torch
 
 import made_data
 from ova.errors import BadInput
@@ -173,3 +177,55 @@ def test_a_table_of_very_many_columns_is_read_in_linear_time(tmp_path: Path) -> 
     (tmp_path / "wide.csv").write_text(",".join([*names, "c7"]) + "\n")
     with pytest.raises(BadInput, match="two columns are called 'c7'"):
         whole(tmp_path / "wide.csv")
+
+
+PACKINGS = {
+    "rows.csv.gz": lambda path, text: path.write_bytes(gzip.compress(text.encode())),
+    "rows.jsonl": lambda path, text: path.write_text(as_objects(text)),
+    "rows.jsonl.gz": lambda path, text: path.write_bytes(gzip.compress(as_objects(text).encode())),
+}
+
+
+def as_objects(text: str) -> str:
+    """A CSV as JSON lines, empty cells left out."""
+    rows = csv.DictReader(text.splitlines())
+    return "".join(json.dumps({k: v for k, v in row.items() if v}) + "\n" for row in rows)
+
+
+@pytest.mark.parametrize("name", PACKINGS)
+def test_packed_files_and_json_lines_are_read_as_the_same_table(name: str, tmp_path: Path) -> None:
+    content = "x,colour,label\n" + "".join(f"{i},{'rgb'[i % 3]},{i % 2}\n" for i in range(60))
+    content += ",r,1\n"
+    (tmp_path / "rows.csv").write_text(content)
+    PACKINGS[name](tmp_path / name, content)
+    plain, other = (gather(Request(data=tmp_path / n)).task for n in ("rows.csv", name))
+    assert other.classes == plain.classes
+    assert torch.equal(other.train.y, plain.train.y)
+    assert torch.equal(other.train.x.nan_to_num(-1), plain.train.x.nan_to_num(-1))  # type: ignore[attr-defined]
+
+
+BAD_LINES: dict[str, tuple[bytes, str]] = {
+    "a list": (b'{"x": 1, "label": "a"}\n{"x": [2], "label": "b"}\n', "row 2: it has a list in 'x'"),
+    "no object": (b'{"x": 1, "label": "a"}\n7\n', "row 2: no JSON object"),
+    "a new name": (b'{"x": 1, "label": "a"}\n{"z": 1}\n', "row 2: it has 'z', which the first"),
+    "no UTF-8": (b'{"x": "q", "label": "a"}\n{"x": "\xe9", "label": "b"}\n', "row 2: not UTF-8"),
+    "nothing": (b"\n", "it is empty"),
+    "no JSON": (b"x,label\n1,a\n", "line 1"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BAD_LINES)
+def test_every_bad_line_has_its_sentence(name: str, tmp_path: Path) -> None:
+    content, said = BAD_LINES[name]
+    (tmp_path / "x.jsonl").write_bytes(content)
+    with pytest.raises(BadInput, match=said):
+        gather(Request(data=tmp_path / "x.jsonl"))
+
+
+@pytest.mark.parametrize("name", ["x.csv.gz", "x.jsonl.gz"])
+def test_a_packed_file_that_is_damaged_is_named(name: str, tmp_path: Path) -> None:
+    whole = gzip.compress(b"x,label\n" + b"1,a\n2,b\n" * 5000)
+    for content in (b"x,label\n1,a\n", whole[: len(whole) // 2], whole[:-30] + b"?" * 30):
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(BadInput, match=name):
+            gather(Request(data=tmp_path / name))

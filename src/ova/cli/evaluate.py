@@ -11,7 +11,7 @@ from typer.core import TyperCommand
 
 from ova.cli import options, outputs
 from ova.cli.console import plain_console
-from ova.errors import require
+from ova.errors import BadInput, require
 from ova.files import Row, sha256, write_lines
 
 if TYPE_CHECKING:
@@ -57,7 +57,10 @@ def spread(args: list[str]) -> list[str]:
 def evaluate(
     files: Annotated[
         list[Path],
-        Argument(metavar="FILE...", help="Predictions on the test set, a file per model."),
+        Argument(
+            metavar="FILE...",
+            help="Predictions on the test set, a file per model; or a folder of `ova train` and labelled data.",
+        ),
     ],
     ood: Annotated[
         list[Path] | None,
@@ -77,6 +80,9 @@ def evaluate(
     bootstrap: Annotated[
         int, Option(min=0, help="Redraw the examples so often for 95 % intervals; 0: never.")
     ] = 0,
+    label: Annotated[
+        str, Option(help="Column of labels, of labelled data ('label' if not named).")
+    ] = "",
     seed: Annotated[int, Option(min=0, help="Seed of the redrawing.")] = 0,
     measurements: Annotated[
         Path | None, Option(metavar="FILE", help="Also write every row, one JSON object per line.")
@@ -92,7 +98,14 @@ def evaluate(
         ova evaluate forest.csv --ood noise.csv
 
         ova evaluate softmax.npz ova.npz --ood softmax-svhn.npz ova-svhn.npz -o report.html
+
+    With a MODEL of `ova train` and labelled data it says whether the model is still what it was; the
+    exit code is 1 if its promise does not look kept:
+
+        ova evaluate model/ labelled.csv --label species
     """
+    if (files[0] / "model.json").is_file():
+        raise typer.Exit(tried_again(files, label))
     if output is not None:
         require("report")
     from ova.metrics import Draws
@@ -116,6 +129,20 @@ def evaluate(
     show(results)
     for path in filter(None, (output, measurements)):
         typer.echo(f"wrote {path}")
+
+
+def tried_again(files: "Sequence[Path]", label: str) -> int:
+    """Print what a model does on labelled data; 1 if its promise does not look kept."""
+    from ova.modelfolder.again import again
+    from ova.modelfolder.folder import load
+    from ova.modelfolder.perclass import lines
+
+    if len(files) != 2:
+        raise BadInput("a model is evaluated on one file or folder: ova evaluate MODEL DATA")
+    found = again(load(files[0]), files[1], label)
+    for line in (*found.lines, *lines(found.by_class, "these rows")):
+        typer.echo(line)
+    return 0 if found.kept else 1
 
 
 def as_run(name: str, result: "Result") -> "Run":

@@ -15,7 +15,7 @@ def predict(
     inputs: Annotated[
         list[str],
         Argument(
-            help="Images or folders; CSV, TSV, Parquet or .txt files; - reads standard input.",
+            help="Images or folders; CSV, TSV, .jsonl, Parquet or .txt files; - reads standard input.",
             metavar="INPUT...",
         ),
     ],
@@ -25,6 +25,10 @@ def predict(
     threshold: Annotated[
         float | None,
         Option(help="Answer above this (printed) confidence; the promise is then void."),
+    ] = None,
+    keep: Annotated[
+        list[str] | None,
+        Option(help="Column of the input that goes with its answers: an id, a date (repeat)."),
     ] = None,
     explain: Annotated[
         bool,
@@ -37,13 +41,13 @@ def predict(
     """Print label or "none of the above", confidence and runner-up for each input, in order.
 
     The confidence is calibrated: of answers with 0.8, some 80 % are right for inputs like those
-    trained on. The runner-up's is what a top answer with its score would have. Of an input that is
-    refused, the runner-up is the best guess. The score is what the threshold of the model is compared
+    trained on. Of an input that is refused it is that of the best guess, which has a column of its
+    own. The runner-up's is what a top answer with its score would have. The score is what the threshold of the model is compared
     with. A row that cannot be used is marked and counted; then the exit code is 1.
 
         ova predict model/ new.csv --out answers.csv
 
-        ova predict model/ new.csv --out answers.csv --explain
+        ova predict model/ new.csv --out answers.csv --keep id --keep date
 
         echo "what is my balance" | ova predict model/ -
     """
@@ -51,7 +55,7 @@ def predict(
     from collections.abc import Iterator
 
     from ova.metrics.choice import PLAIN
-    from ova.modelfolder.answer import Answer, answers
+    from ova.modelfolder.answer import Answer, answers, kept
     from ova.modelfolder.folder import load
     from ova.modelfolder.write import COLUMNS, EXPLAINED, check, separated, write
     from ova.predictions import NONE_LABEL
@@ -62,14 +66,16 @@ def predict(
         check(out)  # before any work
         outputs.check_files({"--out": out}, inputs)
     loaded = load(model)
-    columns = EXPLAINED if explain else COLUMNS
-    counts = {"rows": 0, "bad": 0, "refused": 0}
+    columns = (*(EXPLAINED if explain else COLUMNS), *map(kept, keep or ()))
+    counts, chance = {"rows": 0, "bad": 0, "refused": 0, "doubtful": 0}, 1 / len(loaded.classes)
 
     def counted() -> Iterator[Answer]:
-        for answer in answers(loaded, inputs, threshold, explain=explain):
+        for answer in answers(loaded, inputs, threshold, explain=explain, keep=keep or ()):
             counts["rows"] += 1
             counts["bad"] += answer.problem is not None
             counts["refused"] += answer.label == NONE_LABEL
+            answered = answer.label not in (None, NONE_LABEL)
+            counts["doubtful"] += answered and (answer.confidence or 0) < chance
             yield answer
 
     if out is not None:
@@ -81,6 +87,9 @@ def predict(
     of = f" of {loaded.evidence.name}" if by_score else ""
     told = f"{counts['rows']} inputs, {counts['refused']} {NONE_LABEL} (not above {limit:.6g}{of})"
     typer.echo(f"{told}, {counts['bad']} could not be used", err=True)
+    if counts["doubtful"]:
+        below = f"{counts['doubtful']} answers have a confidence below chance ({chance:.3g})"
+        typer.echo(f"warning: {below}; they are of inputs unlike those trained on", err=True)
     if isinstance(loaded.calibration, str):
         typer.echo(f"the confidences are uncalibrated: {loaded.calibration}", err=True)
     raise typer.Exit(1 if counts["bad"] else 0)

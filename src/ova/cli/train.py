@@ -11,7 +11,10 @@ from ova.cli.console import plain_console
 
 def train(
     data: Annotated[
-        Path, Argument(help="A folder of class folders with images, or a CSV, TSV or Parquet file.")
+        Path,
+        Argument(
+            help="A folder of class folders with images, or a CSV, TSV, JSON lines or Parquet file."
+        ),
     ],
     text: Annotated[
         str, Option(help="Column of texts; without it all columns are numbers or words.")
@@ -76,6 +79,13 @@ def train(
         bool, Option(help="Leave out rows that cannot be used instead of stopping.")
     ] = False,
     mirror: Annotated[bool, Option(help="Mirror images at random while training.")] = False,
+    balance: Annotated[
+        bool | None,
+        Option(
+            help="Let rare classes count more while training; unasked, where some class is 20 times rarer "
+            "than another, both ways are trained and the one that is better on held-out rows is kept."
+        ),
+    ] = None,
     members: Annotated[
         int,
         Option(
@@ -114,6 +124,7 @@ def train(
     outputs.check_folder("--out", out, filter(None, (data, test, outside, encoder)))
     from ova.cli.progress import show
     from ova.modelfolder.names import REPORT
+    from ova.modelfolder.perclass import WARNING, lines
     from ova.modelfolder.train import train as carry_out
     from ova.posthoc.threshold import Promise
     from ova.training.engine import Machine, launch
@@ -139,6 +150,7 @@ def train(
         drop=tuple(drop or ()),
         skip_bad=skip_bad,
         mirror=mirror,
+        balance=balance,
         seed=seed,
         settings=(*(settings or ()), *([f"members={members}"] if members > 1 else [])),
     )
@@ -160,6 +172,11 @@ def train(
     console.print(str(trained.shown), style=style, soft_wrap=True)
     for name, outcome in trained.outcomes.items():
         console.print(f"{name}: {outcome}", soft_wrap=True)
+    if trained.balance:
+        console.print(trained.balance, soft_wrap=True)
+    for line in lines(trained.by_class, "the test rows"):
+        style = "yellow" if line.startswith(WARNING) else None
+        console.print(line, style=style, soft_wrap=True, markup=False)
     if isinstance(trained.calibration, str):
         why = f"the confidences are uncalibrated: {trained.calibration}"
         console.print(why, soft_wrap=True)

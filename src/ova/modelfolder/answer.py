@@ -1,10 +1,11 @@
 """Predict with a model folder: answers in order and in chunks; a row that cannot be used is marked."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -25,25 +26,38 @@ STDIN = "-"
 
 @dataclass(frozen=True)
 class Answer:
-    """What the model says about one input; `problem` says why it says nothing."""
+    """What the model says about one input; `problem` says why it says nothing.
+
+    The confidence is that of the best guess, which is the label unless that is "none of the above".
+    """
 
     input: str
     label: str | None = None
+    best_guess: str | None = None
     confidence: float | None = None
     runner_up: str | None = None
     runner_up_confidence: float | None = None
     score: float | None = None  # what the threshold of the model is compared with
     problem: str | None = None
     nearest: str | None = None  # training rows, where an explanation was asked for
+    kept: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # columns of the input, by what they become
 
 
 def answers(
-    model: Model, inputs: Sequence[str], threshold: float | None = None, *, explain: bool = False
+    model: Model,
+    inputs: Sequence[str],
+    threshold: float | None = None,
+    *,
+    explain: bool = False,
+    keep: Sequence[str] = (),
 ) -> Iterator[Answer]:
     """One answer per row of the inputs, in their order, whatever their number.
 
     Another threshold than the model's is one of the confidences that are given. Explained, each
-    answer names the training rows that are nearest to its input.
+    answer names the training rows that are nearest to its input. `keep` names columns of the input
+    that go with the answers.
     """
     if explain and model.evidence.bank is None:
         raise BadInput(
@@ -54,8 +68,21 @@ def answers(
     for frames in [pictures(inputs)] if images else (rows(model, source) for source in inputs):
         first = 1
         for frame in frames:
-            yield from answer(model, frame, first, threshold, explain)
+            cells = {kept(name): frame.column(name, "the input", "--keep") for name in keep}
+            found = answer(model, frame, first, threshold, explain)
+            for row, said in enumerate(found):
+                more = {name: column[row] for name, column in cells.items()}
+                yield replace(said, kept=more) if more else said
             first += len(frame)
+
+
+def kept(name: str) -> str:
+    """What a column of the input is called beside the answers.
+
+    >>> kept("id"), kept("label")
+    ('id', 'label (given)')
+    """
+    return f"{name} (given)" if name in {f.name for f in fields(Answer)} else name
 
 
 def pictures(inputs: Sequence[str]) -> Iterator[Frame]:
@@ -115,8 +142,8 @@ def as_outputs(model: Model, f: Tensor, z: Tensor) -> Outputs:
 
 def decide(
     model: Model, rows: Outputs, z: Tensor, threshold: float | None
-) -> Iterator[tuple[str, float, str, float, float]]:
-    """Label, confidence, runner-up, its confidence and the score for each row of logits.
+) -> Iterator[tuple[str, str, float, str, float, float]]:
+    """Label, best guess, its confidence, runner-up, its confidence and the score for each row of logits.
 
     The model's own threshold looks at the score, on which its promise rests: of max p the
     uncalibrated confidence.
@@ -132,10 +159,9 @@ def decide(
     answered = model.threshold.answers(score) if threshold is None else sure > threshold
     columns = (top, second, sure, of(second), answered, score)
     for best, other, c, less, above, value in zip(*(x.tolist() for x in columns), strict=True):
-        if above:
-            yield model.classes[best], c, model.classes[other], less, value
-        else:  # of a refused input the best guess is more use than the second best
-            yield NONE_LABEL, c, model.classes[best], c, value
+        guess = model.classes[best]
+        label = guess if above else NONE_LABEL
+        yield label, guess, c, model.classes[other], less, value
 
 
 def nearest(model: Model, rows: Outputs) -> Iterator[str]:

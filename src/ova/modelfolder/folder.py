@@ -159,8 +159,9 @@ def empty(folder: Path, facts: Mapping[str, Any]) -> Classifier:
     return assemble(backbone, facts["formulation"], len(facts["classes"]), images=len(shape) == 3)
 
 
-def load(folder: Path) -> Model:
+def load(folder: Path | str) -> Model:
     """The model in a folder; nothing in it can run code."""
+    folder = Path(folder)
     facts = facts_of(folder)
     with reading(folder / MODEL, "a model of `ova train`"):
         classes = tuple(facts["classes"])

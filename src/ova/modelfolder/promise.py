@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from ova.userdata.gather import OUTSIDE, STRANGE
 
 TARGETS = (0.99, 0.98, 0.95, 0.9, 0.8)  # accuracies that are tried when the user asks for none
 WORTH = 0.5  # share of the inputs that should be answered
-COVERAGE = 0.95  # promised besides an accuracy that is easy, and alone when none can be
+COVERAGE = 0.95  # promised besides an accuracy that leaves room, and alone when none can be
 
 
 def check(wanted: Promise, task: Task) -> None:
@@ -82,58 +81,79 @@ def choose(
 ) -> Threshold:
     """The threshold that keeps what is wanted, fitted on `rows`, which nothing else has looked at.
 
-    Without a request, which accuracy to promise is decided on `seen`, the validation rows, and a
-    coverage is promised with it where the accuracy leaves room for that. Where the accuracy cannot
-    be had, that most inputs are answered is promised instead, and nothing about the answers.
-    Whether one of the two is told or both, each was tried with half of delta, so that what is told
-    is false no more often than its certainty says. `outside`, the confidences of examples of no class, is
-    for a leak; without a request for one they are only counted.
+    Without a request, which accuracy to promise first is decided on `seen`, the validation rows; if
+    it cannot be had the lower ones are tried. A coverage is promised with it where there is room.
+    Half of delta is for the first accuracy, a quarter for the lower ones together, a quarter for the
+    coverage, so that what is told is false no more often than its certainty says. `outside`, the
+    confidences of examples of no class, is for a leak; without a request for one they are only counted.
     """
-    fit = partial(fit_threshold, rows, outside=outside)
     if wanted.says:
-        return fit(wanted.accuracy, wanted.certainty, coverage=wanted.coverage, leak=wanted.leak)
-    half_of_delta = (1 + wanted.certainty) / 2
-    accuracy, easy = target(seen, len(rows), half_of_delta)
-    if easy:  # two promises: each has half
-        found = fit(accuracy, wanted.certainty, coverage=COVERAGE)
-        if found.promised:
-            return strictest(found, rows, outside)
-    found = fit(accuracy, half_of_delta)
-    if not found.promised:
-        found = fit(coverage=COVERAGE, certainty=half_of_delta)
-    return replace(found, promise=replace(found.promise, certainty=wanted.certainty))
+        asked = (wanted.accuracy, wanted.certainty)
+        return fit_threshold(
+            rows, *asked, coverage=wanted.coverage, leak=wanted.leak, outside=outside
+        )
+    delta = 1 - wanted.certainty
+    best, (c, right) = target(seen, len(rows), 1 - delta / 2), scored(rows)
+    high = coverage_value(np.sort(c)[::-1], COVERAGE, delta / 4)
+    lower = [accuracy for accuracy in TARGETS if accuracy < best]
+    levels = {best: delta / 2, **{accuracy: delta / 4 / len(lower) for accuracy in lower}}
+    for accuracy, level in levels.items():
+        values = accuracy_values(c, right, accuracy, level)
+        if (value := refusing(values, c, high)) is not None:
+            covered = COVERAGE if value <= high else None
+            promise = replace(wanted, accuracy=accuracy, coverage=covered)
+            return applied(value, promise, rows, outside)
+    if high > -np.inf:
+        return applied(high, replace(wanted, coverage=COVERAGE), rows, outside)
+    return applied(lowest(c), wanted, rows, outside)
 
 
-def strictest(found: Threshold, rows: Predictions, outside: Floats | None) -> Threshold:
-    """The highest threshold that keeps the promise of an accuracy and a coverage.
+def refusing(values: Floats, c: Floats, high: float) -> float | None:
+    """Of certified values one that refuses something, and little of what is like the rows.
 
-    An easy task would be promised with every input answered, also those from outside. All values
-    that `accuracy_values` gives are certified at once, so the highest may be taken.
+    One that answers everything would answer any nonsense too. All values that `accuracy_values`
+    gives are certified at once, so any may be taken: the highest that keeps the coverage for certain,
+    else the highest that keeps it on the rows, else the lowest.
     """
-    promise, (c, right) = found.promise, scored(rows)
-    assert promise.accuracy is not None
-    assert promise.coverage is not None
-    delta = (1 - promise.certainty) / 2  # as for two promises that hold together
-    values = accuracy_values(c, right, promise.accuracy, delta)
-    value = values[values <= coverage_value(np.sort(c)[::-1], promise.coverage, delta)].max()
-    above = c > value
-    return replace(
-        found,
-        value=float(value),
+    some = values[np.isfinite(values)]
+    answered = len(c) - np.searchsorted(np.sort(c), some, side="right")
+    usual = some[answered >= COVERAGE * len(c)]
+    for fitting in (some[some <= high], usual):
+        if len(fitting):
+            return float(fitting.max())
+    return float(some.min()) if len(some) else None
+
+
+def lowest(c: Floats) -> float:
+    """The highest value that answers the stated share of the rows: what is refused if nothing is sure."""
+    down = np.sort(c)[::-1]
+    last = down[int(np.ceil(COVERAGE * len(c))) - 1]
+    below = down[down < last]
+    return float(below[0] if len(below) else np.nextafter(last, -np.inf))
+
+
+def applied(value: float, promise: Promise, rows: Predictions, outside: Floats | None) -> Threshold:
+    """A threshold with what is seen of it on the rows that its promise rests on."""
+    above = rows.confidence > value
+    return Threshold(
+        value=value,
+        promise=promise,
+        n=len(rows),
         answered=float(above.mean()),
-        accuracy=float(right[above].mean()),
+        accuracy=float(rows.correct[above].mean()) if above.any() else None,
+        outside=0 if outside is None else len(outside),
         leak=None if outside is None else float((outside > value).mean()),
+        none=int((rows.target == NONE).sum()),
     )
 
 
-def target(seen: Predictions, n: int, certainty: float) -> tuple[float, bool]:
-    """The highest accuracy that lets enough be answered, and whether that is nearly everything.
+def target(seen: Predictions, n: int, certainty: float) -> float:
+    """The highest accuracy that lets enough be answered.
 
     The rows are repeated until there are as many as the promise will rest on.
     """
     repeats = max(1, round(n / len(seen)))
-    many = seen.take([row for row in range(len(seen)) for _ in range(repeats)])
-    found = [fit_threshold(many, accuracy, certainty) for accuracy in TARGETS]
-    enough = [k for k, threshold in enumerate(found) if threshold.answered >= WORTH]
-    best = enough[0] if enough else max(range(len(found)), key=lambda k: found[k].answered)
-    return TARGETS[best], found[best].answered >= COVERAGE
+    many = seen.take(np.repeat(np.arange(len(seen)), repeats))
+    answered = [fit_threshold(many, accuracy, certainty).answered for accuracy in TARGETS]
+    enough = [k for k, share in enumerate(answered) if share >= WORTH]
+    return TARGETS[enough[0] if enough else int(np.argmax(answered))]

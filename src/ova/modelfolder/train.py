@@ -1,7 +1,7 @@
 """Train a model folder: the stages of every run, then threshold, calibration and the page."""
 
 from collections.abc import Generator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from shutil import rmtree
 
@@ -15,6 +15,7 @@ from ova.modelfolder import confidence, names
 from ova.modelfolder import folder as model_folder
 from ova.modelfolder.deciding import decided, judged
 from ova.modelfolder.evidence import Evidence, forward_of, head_of
+from ova.modelfolder.perclass import PerClass, per_class, rows_of
 from ova.modelfolder.promise import check, outcomes, promised
 from ova.posthoc.calibration import Top
 from ova.posthoc.threshold import Promise, Threshold
@@ -23,10 +24,11 @@ from ova.predictions.sets import TEST, VALIDATION
 from ova.report.model import ModelFacts
 from ova.report.page import write_page
 from ova.scores import SCORES
+from ova.training.balance import said
 from ova.training.engine import Machine
 from ova.training.loop import trained as trained_network
-from ova.training.recipe import Recipe
 from ova.training.run_folder import (
+    BALANCE,
     BEST,
     CHECKPOINT,
     LOCK,
@@ -51,6 +53,8 @@ class Trained:
     shown: Threshold  # the same on the scale of the calibrated confidences, where they decide
     calibration: Top | str  # or the reason why there is none
     outcomes: Mapping[str, str]  # what the threshold does on rows that it has not seen, by set
+    by_class: PerClass
+    balance: str = ""  # whether class weights helped, where they were tried
 
 
 def train(
@@ -78,6 +82,7 @@ def train(
     weights = adopt(out, run)
     net = yield from stages(fabric, recipe, run, machine, lambda: task, weights)
     rmtree(run / SCORED, ignore_errors=True)  # training rows stay only where the model needs them
+    rmtree(run / BALANCE, ignore_errors=True)
     if not weights.exists():
         raise BadInput(f"{out}: the weights are gone; move the folder away to train again")
     yield Stage("score")
@@ -87,7 +92,9 @@ def train(
     forward = forward_of(net, task.prepare)
     evidence = decided(forward, head_of(net), gathered, rows, score)
     yield Stage("threshold")
-    trained = conclude(rows, judged(evidence, forward, gathered, rows), evidence, wanted, recipe)
+    by_score = judged(evidence, forward, gathered, rows)
+    trained = conclude(rows, by_score, evidence, wanted, gathered)
+    trained = replace(trained, balance=said(run))
     model_folder.save(
         out, gathered, evidence, trained.threshold, trained.calibration, read_object(run / MANIFEST)
     )
@@ -103,19 +110,22 @@ def conclude(
     judged: Mapping[str, Predictions],
     evidence: Evidence,
     wanted: Promise,
-    recipe: Recipe,
+    gathered: Gathered,
 ) -> Trained:
     """Fit threshold and calibration, and try them on rows that they have not seen.
 
     The threshold is of the score, which is the confidence of `judged`; the confidences of `rows`
     are what the model says.
     """
+    recipe = gathered.recipe
     threshold = promised(judged, wanted, recipe.seed)
     calibration = confidence.fit(rows["calibration"])
     form = form_of(recipe)
     shown = confidence.shown(threshold, calibration, form, evidence.name)
     seen = dict(outcomes(judged, threshold, recipe.seed))
-    return Trained(evidence, threshold, shown, calibration, seen)
+    held = [judged[name] for name in (VALIDATION, "calibration", TEST)]
+    by_class = per_class(judged[TEST], held, threshold, gathered.task.classes)
+    return Trained(evidence, threshold, shown, calibration, seen, by_class)
 
 
 def facts_of(trained: Trained, rows: Mapping[str, Predictions]) -> ModelFacts:
@@ -127,6 +137,8 @@ def facts_of(trained: Trained, rows: Mapping[str, Predictions]) -> ModelFacts:
         why=trained.evidence.why,
         calibrated=trained.shown.value if isinstance(calibration, Top) else None,
         outcomes=[f"{name}: {outcome}" for name, outcome in trained.outcomes.items()],
+        classes=[*rows_of(trained.by_class)],
+        never=trained.by_class.never,
         calibration=confidence.to_json(calibration),
         ece=ece(rows[TEST]),
         calibrated_ece=ece(calibration.apply(rows[TEST])) if isinstance(calibration, Top) else None,

@@ -14,15 +14,25 @@ from ova.files import write_beside
 from ova.modelfolder.answer import Answer
 from ova.userdata.tables import as_number
 
-EXPLAINED = tuple(field.name for field in fields(Answer))
+EXPLAINED = tuple(field.name for field in fields(Answer) if field.name != "kept")
 COLUMNS = EXPLAINED[:-1]  # unless an explanation was asked for
 Columns = Sequence[str]
 ROWS = 10_000  # of a Parquet row group
 
 
+def cell(answer: Answer, column: str) -> object:
+    """What an answer has in a column, which may be one of the input's own."""
+    return answer.kept[column] if column in answer.kept else getattr(answer, column)
+
+
 def clean(value: object) -> object:
     """Text that can be written as UTF-8."""
     return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
+
+
+def plain(value: object) -> object:
+    """A value that JSON has: others, such as dates of Parquet, as text."""
+    return clean(value) if value is None or isinstance(value, str | int | float) else str(value)
 
 
 def inert(value: object) -> object:
@@ -47,7 +57,7 @@ def separated(
     writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
     writer.writerow(columns)
     for answer in answers:
-        cells = (getattr(answer, name) for name in columns)  # six digits of a number are enough
+        cells = (cell(answer, name) for name in columns)  # six digits of a number are enough
         writer.writerow([f"{v:.6g}" if isinstance(v, float) else written(v) for v in cells])
         file.flush()
 
@@ -62,7 +72,7 @@ def json_lines(path: Path, answers: Iterable[Answer], columns: Columns = COLUMNS
     """One JSON object per line."""
     with path.open("w", encoding="utf-8") as file:
         for answer in answers:
-            row = {name: clean(getattr(answer, name)) for name in columns}
+            row = {name: plain(cell(answer, name)) for name in columns}
             file.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 
@@ -76,7 +86,12 @@ def parquet(path: Path, answers: Iterable[Answer], columns: Columns = COLUMNS) -
     rows = iter(answers)
     with pq.ParquetWriter(path, schema) as writer:
         while piece := list(islice(rows, ROWS)):
-            table = {name: [clean(getattr(a, name)) for a in piece] for name in columns}
+            table = {name: [plain(cell(a, name)) for a in piece] for name in columns}
+            table |= {
+                name: [None if v is None else str(v) for v in table[name]]
+                for name in columns
+                if name not in kinds
+            }
             writer.write_table(pa.table(table, schema))
 
 

@@ -8,6 +8,10 @@ from torch import Tensor, nn
 
 from ova.errors import BadInput, pick
 from ova.nn.formulations import FORMULATIONS
+from ova.nn.gains import Gains, gently, measured
+from ova.nn.soft import is_soft, soft_loss
+from ova.nn.starting import Starting
+from ova.nn.transforms import transformed
 
 IGNORED = -100  # the label by which PyTorch marks rows that do not count
 # (one loss per row, 0 where it does not count; how many count) -> what is given back
@@ -31,6 +35,7 @@ class Head(nn.Module):
         super().__init__()
         self.formulation = formulation  # the name alone, so that a head can be pickled
         self.layer = pick(FORMULATIONS, formulation, "formulation").head(in_features, classes)
+        self.gains: Gains | None = None  # of the gradients, measured in the first batch
 
     def start(self, f: Tensor, y: Tensor | None = None) -> None:
         """Measure the first values on a first batch of embeddings, better with their targets."""
@@ -46,8 +51,15 @@ class Head(nn.Module):
 
     def forward(self, f: Tensor) -> Tensor:
         """Logits, as the loss takes them; `head.probs(z)` makes probabilities of them."""
-        z: Tensor = self.layer(f)
-        return z
+        layer = self.layer
+        if not (self.training and torch.is_grad_enabled() and isinstance(layer, Starting)):
+            return layer(f)  # type: ignore[no-any-return]
+        if self.gains is None or not layer.is_found():
+            z: Tensor = layer(f)  # starts it
+            if torch.compiler.is_compiling() or transformed() or not layer.is_found():
+                return z
+            self.gains = self.gains or measured(layer, f)
+        return gently(layer, f, self.gains)
 
     def extra_repr(self) -> str:
         """The name of the formulation."""
@@ -58,7 +70,9 @@ class Loss(nn.Module):
     """The loss of a formulation on logits z (... x K), or on a model's output that has them.
 
     The classes are the last axis, where `F.cross_entropy` has them on axis 1. A target is a class
-    0 ... K - 1, -1 for none of the K, or -100 for a row that does not count.
+    0 ... K - 1, -1 for none of the K, or -100 for a row that does not count; or all are shares of the
+    classes, (... x K), whose missing part is none of them. `weight` has a number per class by which its
+    rows count more, as in `nn.CrossEntropyLoss`; the mean is then the weighted one.
 
     >>> loss = Loss("ova")
     >>> z = torch.zeros(2, 3)
@@ -66,13 +80,19 @@ class Loss(nn.Module):
     (tensor(2.0794), tensor([0.5000, 0.5000, 0.5000]))
     """
 
+    weight: Tensor | None
+
     def __init__(
         self,
         formulation: str,
         reduction: Literal["mean", "sum", "none"] = "mean",
         label_smoothing: float = 0.0,
+        weight: Tensor | None = None,
     ) -> None:
         super().__init__()
+        if weight is not None and (weight.dim() != 1 or not bool((weight >= 0).all())):
+            raise BadInput("weight has one number per class, none below 0")
+        self.register_buffer("weight", weight, persistent=False)
         if not 0 <= label_smoothing < 1:
             raise BadInput(f"label_smoothing is at least 0 and below 1, not {label_smoothing}")
         pick(FORMULATIONS, formulation, "formulation")
@@ -89,14 +109,35 @@ class Loss(nn.Module):
         gradients, the mean is their sum divided by that.
         """
         z = logits(outputs)
-        y = fitting(labels, z, certain=z is not outputs)
-        counted = y != IGNORED
+        check_types(z, labels)
         # Left out when zero: a formulation may have a smoothing of its own.
         more = {"smoothing": self.label_smoothing} if self.label_smoothing else {}
-        losses = FORMULATIONS[self.formulation].loss(z, y.masked_fill(~counted, 0), **more)
-        losses = torch.where(counted, losses, 0.0)
-        count = counted.sum() if num_items_in_batch is None else num_items_in_batch
+        loss = FORMULATIONS[self.formulation].loss
+        if is_soft(z, labels):
+            counts = self.counts(z, labels)
+            losses = soft_loss(loss, z, labels, more)
+        else:
+            y = fitting(labels, z, certain=z is not outputs)
+            counted = y != IGNORED
+            y = y.masked_fill(~counted, 0)
+            losses = torch.where(counted, loss(z, y, **more), 0.0)
+            counts = counted * self.counts(z, y)
+        if self.weight is not None:
+            losses = losses * counts
+        count = counts.sum() if num_items_in_batch is None else num_items_in_batch
         return REDUCTIONS[self.reduction](losses, count)
+
+    def counts(self, z: Tensor, y: Tensor) -> Tensor:
+        """How much each row counts: by the weight of its class, of soft targets by their mean weight."""
+        weight = self.weight
+        if weight is None:
+            return torch.ones(z.shape[:-1], dtype=torch.long, device=z.device)
+        if weight.shape != z.shape[-1:]:
+            raise BadInput(f"{len(weight)} weights, but the logits have {z.shape[-1]} classes")
+        if is_soft(z, y):
+            return y @ weight.to(y.dtype) + (1 - y.sum(-1))
+        inside = (y >= 0) & (y < len(weight))  # others are named by the loss
+        return torch.where(inside, weight[torch.where(inside, y, 0).long()], 1)
 
     def probs(self, outputs: Any) -> Tensor:
         """The probabilities p_k; those of a one-vs-all formulation do not sum to one."""
@@ -128,10 +169,18 @@ def fitting(y: Tensor, z: Tensor, certain: bool) -> Tensor:
     return y.reshape(rows) if flat else y
 
 
+def check_types(z: Tensor, labels: Any) -> None:
+    """Refuse what has no axis of classes, or is no tensor."""
+    if not isinstance(labels, Tensor):
+        raise BadInput(f"targets are a tensor, not {type(labels).__name__}: torch.as_tensor(y)")
+    if not z.dim():
+        raise BadInput("logits have the classes on their last axis; a single number has none")
+
+
 def logits(outputs: Any) -> Tensor:
     """The logits in a tensor, a tuple that begins with them, or an output that names them."""
     if isinstance(outputs, tuple):
-        outputs = outputs[0]
+        outputs = outputs[0] if outputs else None
     found = outputs["logits"] if isinstance(outputs, dict) else getattr(outputs, "logits", outputs)
     if not isinstance(found, Tensor):
         raise BadInput(f"no logits in an output of type {type(outputs).__name__}")

@@ -36,7 +36,7 @@ class Starting(LastLayer):
 
     def forward(self, f: Tensor) -> Tensor:
         """Logits, after the start where that has not been."""
-        if self.training and f.numel() and not self._is_found() and _has_value(self.started):
+        if self.training and f.numel() and not self.is_found() and _has_value(self.started):
             self._start_once(f)
         return self.logits(f)
 
@@ -81,7 +81,8 @@ class Starting(LastLayer):
             self._start(f)
         self.found = (self.started, _version(self.started))
 
-    def _is_found(self) -> bool:
+    def is_found(self) -> bool:
+        """Whether the start is known to have been, without a look at the device."""
         flag, found = self.started, self.found
         if found is None or found[0] is not flag:
             return False

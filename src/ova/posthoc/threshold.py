@@ -50,10 +50,12 @@ class Promise:
 
     @property
     def says(self) -> bool:
-        """Whether anything is promised."""
+        """Whether anything is promised; nothing is where nobody asked and no promise can be had."""
         return any(part is not None for part in (self.accuracy, self.coverage, self.leak))
 
     def __str__(self) -> str:
+        if not self.says:
+            return "nothing can be promised, what scores lowest is refused all the same"
         parts = [f"accuracy >= {self.accuracy:g}"] if self.accuracy is not None else []
         parts += [f"coverage >= {self.coverage:g}"] if self.coverage is not None else []
         parts += [f"leak <= {self.leak:g}"] if self.leak is not None else []
@@ -83,8 +85,8 @@ class Threshold:
 
     @property
     def promised(self) -> bool:
-        """Whether the promise stands; if not, nothing is answered."""
-        return not self.why_not
+        """Whether a promise stands; where one was asked for and does not, nothing is answered."""
+        return self.promise.says and not self.why_not
 
     def answers(self, confidence: ArrayLike) -> Truths:
         """Which inputs to answer, by their confidences; NaN is never answered."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from ova.metrics.choice import PLAIN
 from ova.posthoc.threshold import Promise, Threshold
-from ova.report.markup import Markup, el, join
+from ova.report.markup import Markup, el, join, table
 from ova.report.numbers import percent, plain
 
 # What each part of a promise says; the key is the field of `Promise`.
@@ -27,6 +27,8 @@ class ModelFacts:
     why: str = ""  # it does
     calibrated: float | None = None  # its value on the scale of the calibrated confidences
     outcomes: Sequence[str] = ()  # on examples that the threshold has not seen, a line per set
+    classes: Sequence[tuple[str, int, str, str, str]] = ()  # rows, accuracy, answered, right
+    never: Sequence[str] = ()  # classes that no held-out row was answered with
     calibration: Mapping[str, Any]  # method and parameters, or `why_not`, as in calibration.json
     ece: float | None = None  # on the test set, before calibration
     calibrated_ece: float | None = None  # and after it
@@ -34,7 +36,7 @@ class ModelFacts:
     @property
     def start(self) -> float | None:
         """Where the slider of the page, which is of max p, stands first; None where it has no place."""
-        by_confidence = self.threshold.promised and self.score == PLAIN
+        by_confidence = not self.threshold.why_not and self.score == PLAIN
         return max(0.0, self.threshold.value) if by_confidence else None
 
 
@@ -45,8 +47,22 @@ def section(model: ModelFacts) -> Markup:
         "section",
         el("h2", "What does this model promise?"),
         el("div", [el("section", card, class_="card") for card in cards], class_="cards"),
+        by_class(model),
         class_="model",
         id="model",
+    )
+
+
+def by_class(model: ModelFacts) -> Markup | None:
+    """What becomes of the test rows of each class; the last row is the mean of the classes."""
+    if not model.classes:
+        return None
+    never = ", ".join(model.never)
+    warned = f"No held-out row is ever answered with: {never}. More rows of these would help."
+    head = ("class", "test rows", "right of all", "answered", "right of the answered")
+    return join(
+        el("p", warned, class_="warning") if never else None,
+        table(head, [*model.classes], "What does it do for each class?", "classes"),
     )
 
 
@@ -58,6 +74,9 @@ def promise(model: ModelFacts) -> Markup:
     if threshold.promised:
         said = f"For new inputs of the same kind it is promised, with {sure} certainty, that"
         big, end = rule(model), basis(threshold)
+    elif not threshold.promise.says:
+        said = "Nothing can be promised of its answers with these examples; what scores lowest is refused."
+        big, end = rule(model), basis(threshold)
     else:
         said = f"Wanted for new inputs of the same kind, with {sure} certainty, was that"
         big = ["Never ", el("small", "as nothing could be promised")]
@@ -66,7 +85,7 @@ def promise(model: ModelFacts) -> Markup:
         el("h4", "When does it answer?"),
         el("p", big, class_="big"),
         el("p", said),
-        wanted,
+        wanted if threshold.promise.says else None,
         el("p", end),
         el("p", f"The score {model.score} decides: {model.why}.", class_="unit")
         if model.why
@@ -102,8 +121,10 @@ def parts(promise: Promise) -> list[str]:
 def basis(threshold: Threshold) -> str:
     """The examples that the promise rests on, and what was seen on them."""
     none = f" ({threshold.none:,} of them of none of the classes)" if threshold.none else ""
-    answered = f"of which {percent(threshold.answered)} are answered"
-    said = f"It rests on {threshold.n:,} held-out examples{none}, {answered}"
+    answered = f"{percent(threshold.answered)} are answered"
+    said = f"It rests on {threshold.n:,} held-out examples{none}, of which {answered}"
+    if not threshold.promise.says:
+        said = f"Of {threshold.n:,} held-out examples{none} {answered}"
     if threshold.accuracy is not None:
         said += f", {percent(threshold.accuracy)} of those rightly"
     if threshold.leak is not None:

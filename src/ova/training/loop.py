@@ -3,9 +3,11 @@
 import json
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from math import ceil, inf, isfinite
 from pathlib import Path
+from shutil import rmtree
 from typing import Any
 
 import torch
@@ -19,12 +21,13 @@ from ova.files import write_lines
 from ova.nn.formulations import FORMULATIONS
 from ova.training import checkpoint
 from ova.training.augment import changes
+from ova.training.balance import Held, class_weights, decide
 from ova.training.classifier import Classifier, build, start, together
 from ova.training.drawing import seed_of
 from ova.training.engine import Machine, share
 from ova.training.optimisation import learning_rate, optimiser, set_learning_rate
 from ova.training.recipe import Recipe
-from ova.training.run_folder import BEST, CHECKPOINT, LOG, MEMBER, MODEL, read_log
+from ova.training.run_folder import BALANCE, BEST, CHECKPOINT, LOG, MEMBER, MODEL, read_log
 from ova.training.together import members_of
 
 HELD = 512  # validation examples that one process takes at a time
@@ -80,6 +83,9 @@ def fit(
     if recipe.members > 1:
         yield from fit_members(fabric, task, recipe, folder, machine, weights or folder / MODEL)
         return
+    if recipe.balance == "auto":
+        yield from fit_both(fabric, task, recipe, folder, machine, weights or folder / MODEL)
+        return
     run = Training(fabric, task, recipe, folder, machine)
     while (
         run.step < run.steps
@@ -110,6 +116,33 @@ def fit_members(
     fabric.barrier()
 
 
+def fit_both(
+    fabric: Fabric, task: Task, recipe: Recipe, folder: Path, machine: Machine, weights: Path
+) -> Iterator[Progress]:
+    """Train without and with class weights, each in a folder of its own, and keep what helps."""
+    found = {way: replace(recipe, balance=way) for way in ("off", "on")}
+    homes = {way: folder / BALANCE / way for way in found}
+    for way, each in found.items():
+        homes[way].mkdir(parents=True, exist_ok=True)
+        if not (homes[way] / MODEL).exists():
+            yield from fit(fabric, task, each, homes[way], machine)
+    if fabric.global_rank == 0:
+        nets = {way: trained(task, each, homes[way] / MODEL) for way, each in found.items()}
+        kept = decide(folder, {way: partial(held, task, net) for way, net in nets.items()})
+        write_lines(folder / LOG, read_log(homes[kept]))
+        checkpoint.save(weights, nets[kept].state_dict(), {"recipe": recipe.digest})
+        rmtree(folder / BALANCE)
+    fabric.barrier()
+
+
+@torch.no_grad()
+def held(task: Task, net: Classifier) -> Held:
+    """What a network reaches on the validation rows."""
+    rows = plan(task.validation, HELD, None)
+    said = [net(task.prepare(x)).argmax(-1) for x, _ in task.validation.batches(rows)]
+    return Held.of(torch.cat(said), task.validation.y[torch.cat(rows)])
+
+
 def stops_early(log: Sequence[dict[str, Any]], patience: int) -> bool:
     """Whether the last `patience` epochs brought no better validation loss; the log knows it all.
 
@@ -132,6 +165,10 @@ class Training:
         self.fabric, self.task, self.recipe, self.folder = fabric, task, recipe, folder
         self.form, self.device_batch = FORMULATIONS[recipe.formulation], machine.device_batch
         self.changed = changes(task, recipe)
+        self.counts = None
+        if recipe.balance == "on":
+            weights = class_weights(task.train.y, len(task.classes))
+            self.counts = fabric.to_device(weights)
         self.per_epoch = ceil(len(task.train) / recipe.batch_size)
         longest = recipe.epochs * self.per_epoch
         self.steps = min(recipe.steps or longest, longest)
@@ -212,11 +249,18 @@ class Training:
             with fabric.no_backward_sync(self.wrapped, enabled=early):
                 target = target.to(fabric.device)  # noqa: PLW2901
                 z = self.wrapped(self.task.prepare(part.to(fabric.device)))
-                losses = self.form.loss(z, target)
+                losses = self.losses(z, target)
                 if none_weight != 1:
                     losses = torch.where(target < 0, none_weight * losses, losses)
                 fabric.backward(losses.sum() * scale)
             tally.add(losses, z, target)
+
+    def losses(self, z: Tensor, target: Tensor) -> Tensor:
+        """The loss of each row, counted by its class where rare classes count more."""
+        losses = self.form.loss(z, target)
+        if self.counts is None:
+            return losses
+        return losses * torch.where(target < 0, 1, self.counts[target.clamp(min=0)])
 
     def update(self) -> None:
         """One step of the optimiser."""
@@ -236,7 +280,7 @@ class Training:
         held = plan(self.task.validation, HELD * fabric.world_size, None)
         for x, y in self.task.validation.batches(share(fabric, held)):
             z, target = net(self.task.prepare(x.to(fabric.device))), y.to(fabric.device)
-            tally.add(self.form.loss(z, target), z, target)
+            tally.add(self.losses(z, target), z, target)
         return tally.means(fabric)
 
     def store(self) -> None:

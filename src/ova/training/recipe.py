@@ -13,6 +13,7 @@ from ova.errors import BadInput, pick
 from ova.files import read_json, read_lines
 from ova.models import MODELS, model
 from ova.nn.formulations import FORMULATIONS
+from ova.training.balance import CHOICES
 
 MEMBERS = "runs"  # what the recipe of an ensemble has besides: its runs
 OWN = "own"  # data that no table knows: the user's, read by `ova train`
@@ -92,6 +93,9 @@ class Recipe:
     ema: float = number(0.0, 0, 0.999999, "decay of averaged weights; 0: no averaging")
     keep: str = choice("last", ("last", "best"), "which epoch predicts; best by validation loss")
     patience: int = number(0, 0, 100_000, "epochs without a better validation loss; 0: never stop")
+    balance: str = choice(
+        "off", CHOICES, "rare classes count more while training; auto: tried, kept where it helps"
+    )
     none_weight: float = number(1.0, 0, 1e6, "weight of training examples of none of the classes")
     precision: str = choice(
         "32-true", ("32-true", "bf16-mixed", "16-mixed"), "arithmetic of the run"

@@ -18,6 +18,7 @@ from ova.nn.formulations import DEFAULT, DEFAULT_FROZEN
 from ova.posthoc.independent import one_of_each
 from ova.predictions import NONE
 from ova.predictions.sets import TEST, SetName
+from ova.training.balance import uneven
 from ova.training.recipe import OWN, Recipe, is_name, override
 from ova.userdata.kind import Encoded, Preparation
 from ova.userdata.kinds import ENCODER, HEAD_ONLY, KINDS, length
@@ -257,6 +258,13 @@ def sources_of(request: Request) -> dict[str, str]:
     return {**{path.name: sha256(path) for path in files}, **said, "split": RULE}
 
 
+def balance_of(wanted: bool | None, task: Task) -> str:
+    """Whether rare classes count more: as asked, else a trial where some are far rarer than others."""
+    if wanted is None:
+        return "auto" if uneven(task.train.y) else "off"
+    return "on" if wanted else "off"
+
+
 def recipe_of(request: Request, kind: str, task: Task) -> Recipe:
     """Settings that suit the kind and the amount of data, then what the user set."""
     chosen = KINDS[kind]
@@ -267,6 +275,7 @@ def recipe_of(request: Request, kind: str, task: Task) -> Recipe:
     elif request.model:
         settings["model"] = request.model
     recipe = Recipe(
+        balance=balance_of(request.balance, task),
         experiment=request.data.stem if is_name(request.data.stem) else request.data.resolve().name,
         data=OWN,
         formulation=request.formulation or (DEFAULT_FROZEN if request.frozen else DEFAULT),

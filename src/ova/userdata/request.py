@@ -22,5 +22,6 @@ class Request:
     drop: tuple[str, ...] = ()
     skip_bad: bool = False
     mirror: bool = False  # images mirrored at random while training
+    balance: bool | None = None  # class weights; None: tried where classes are uneven
     seed: int = 0
     settings: tuple[str, ...] = ()  # key=value of the recipe

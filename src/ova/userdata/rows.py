@@ -1,6 +1,7 @@
 """Rows from files in chunks, in order; a row that cannot be read is marked, never lost."""
 
 import csv
+import gzip
 import io
 import os
 import sys
@@ -13,10 +14,11 @@ from typing import Any, TextIO
 
 from ova.data.folders import ENDINGS
 from ova.errors import BadInput
-from ova.files import not_utf8, reading
+from ova.files import checked, not_utf8, parsed, reading
 
 CHUNK = 1024  # rows that are in memory at a time while predicting
 LARGEST_CELL = 1 << 24
+PACKED = ".gz"
 FILE = "file"  # the column of image paths
 
 
@@ -57,9 +59,21 @@ def chunks(path: Path, column: str = "text") -> Iterator[Frame]:
         raise BadInput(f"there is no file or folder {path}")
     if path.suffix.lower() in (".parquet", ".pq"):
         return parquet(path)
-    if path.suffix.lower() in (".csv", ".tsv", ".txt"):
+    if ending(path) in (".csv", ".tsv", ".txt", ".jsonl"):
         return text_file(path, column)
-    raise BadInput(f"{path}: wanted a folder of images, .csv, .tsv, .parquet or .txt")
+    raise BadInput(
+        f"{path}: wanted a folder of images, .csv, .tsv, .jsonl or .txt (also with .gz), or .parquet"
+    )
+
+
+def ending(path: Path) -> str:
+    """What kind of text a file has, also where it is packed.
+
+    >>> ending(Path("a.CSV")), ending(Path("mails.jsonl.gz"))
+    ('.csv', '.jsonl')
+    """
+    name = path.with_suffix("") if path.suffix.lower() == PACKED else path
+    return name.suffix.lower()
 
 
 def images_below(folder: Path) -> list[str]:
@@ -99,14 +113,50 @@ def check_names(names: Sequence[str], source: object) -> None:
 
 
 def text_file(path: Path, column: str) -> Iterator[Frame]:
-    """The rows of a CSV or TSV file with a header, or the lines of a plain text file."""
-    ending = path.suffix.lower()
+    """The rows of a CSV or TSV file with a header or of JSON lines, or the lines of a plain text file."""
+    kind = ending(path)
+    opened = gzip.open if path.suffix.lower() == PACKED else open
     # Bytes that are no UTF-8 become lone surrogates, so that only their own cells are bad.
-    with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
-        if ending == ".txt":
+    with (
+        reading(path, "a whole file of text"),
+        opened(path, "rt", encoding="utf-8-sig", errors="surrogateescape", newline="") as file,
+    ):
+        if kind == ".txt":
             yield from lines(file, column, CHUNK)
+        elif kind == ".jsonl":
+            yield from objects(file, str(path), CHUNK)
         else:
-            yield from table_lines(file, str(path), CHUNK, "\t" if ending == ".tsv" else "")
+            yield from table_lines(file, str(path), CHUNK, "\t" if kind == ".tsv" else "")
+
+
+def objects(file: TextIO, source: str, size: int) -> Iterator[Frame]:
+    """The rows of JSON lines, each an object with the names that the first has; one left out is a gap."""
+    filled = (line for line in file if line.strip())
+    first = next(filled, "")
+    names = [*checked(parsed(first, f"{source}, line 1"), (), f"{source}, line 1")] if first else []
+    if not names:
+        raise BadInput(f'{source}: it is empty; each line is an object, such as {{"text": ...}}')
+    rows = chain([first], filled)
+    while piece := list(islice(rows, size)):
+        read = [values_of(line, names) for line in piece]
+        columns = {name: [row.get(name) for row, _ in read] for name in names}
+        yield Frame(columns, {i: why for i, (_, why) in enumerate(read) if why})
+
+
+def values_of(line: str, names: Sequence[str]) -> tuple[dict[str, Any], str]:
+    """The object in a line, and what is wrong with it."""
+    if not_utf8(line):
+        return {}, "not UTF-8"
+    try:
+        row = checked(parsed(line, "it"), (), "it")
+    except BadInput:
+        return {}, "no JSON object"
+    more = [name for name in row if name not in names]
+    nested = [name for name, value in row.items() if isinstance(value, dict | list)]
+    if more or nested:
+        said = f"{more[0]!r}, which the first row has not" if more else f"a list in {nested[0]!r}"
+        return {}, f"it has {said}"
+    return row, ""
 
 
 def table_lines(file: TextIO, source: str, size: int, delimiter: str = "") -> Iterator[Frame]:
