@@ -10,10 +10,10 @@ from scipy.stats import binom
 
 import made_data
 from ova.modelfolder.folder import load
-from ova.modelfolder.promise import COVERAGE, TARGETS, choose, target
+from ova.modelfolder.promise import COVERAGE, TARGETS, choose, outcome, target
 from ova.modelfolder.train import train
 from ova.posthoc.calibration import Top
-from ova.posthoc.threshold import Promise
+from ova.posthoc.threshold import Promise, fit_threshold
 from ova.predictions import NONE, Predictions, read
 from ova.training.engine import Machine, launch
 from ova.userdata.gather import gather
@@ -215,3 +215,11 @@ def test_rare_classes_and_copies_reach_the_promise_and_its_sentence(tmp_path: Pa
     assert not p.correct[p.target == NONE].any()
     assert found.accuracy == p.correct[found.answers(p.confidence)].mean()
     assert (out / "report.html").read_text().count(f"{lost} of them of none of the classes") == 1
+
+
+def test_rows_of_the_classes_and_of_none_in_one_set_have_a_share_that_is_right() -> None:
+    p = ranked(4, [2])
+    p.target[3] = NONE
+    found = fit_threshold((np.arange(60.0), np.ones(60)), 0.9)
+    assert outcome([p], found) == "100.0 % of 4 answered, 50.0 % of them right"
+    assert outcome([p.take([3])], found) == "100.0 % of 1 answered"
