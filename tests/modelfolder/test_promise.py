@@ -13,10 +13,10 @@ from typer.testing import CliRunner
 import made_data
 from ova.cli.app import app
 from ova.modelfolder.folder import load
-from ova.modelfolder.promise import COVERAGE, TARGETS, choose, target
+from ova.modelfolder.promise import COVERAGE, TARGETS, choose, outcome, target
 from ova.modelfolder.train import train
 from ova.posthoc.calibration import Top
-from ova.posthoc.threshold import Promise, Threshold
+from ova.posthoc.threshold import Promise, Threshold, fit_threshold
 from ova.predictions import NONE, NONE_LABEL, Predictions, read
 from ova.training.engine import Machine, launch
 from ova.userdata.gather import gather
@@ -285,3 +285,11 @@ def test_a_model_of_few_rows_refuses_nonsense_and_never_answers_below_chance_sil
     forced = CliRunner().invoke(app, ["predict", str(out), str(odd), "--threshold", "0"])
     assert NONE_LABEL not in forced.stdout
     assert "2 answers have a confidence below chance (0.333)" in forced.stderr
+
+
+def test_rows_of_the_classes_and_of_none_in_one_set_have_a_share_that_is_right() -> None:
+    p = ranked(4, [2])
+    p.target[3] = NONE
+    found = fit_threshold((np.arange(60.0), np.ones(60)), 0.9)
+    assert outcome([p], found) == "100.0 % of 4 answered, 50.0 % of them right"
+    assert outcome([p.take([3])], found) == "100.0 % of 1 answered"

@@ -13,7 +13,7 @@ from ova.errors import BadInput
 from ova.predictions import NONE
 from ova.userdata.gather import Gathered, gather
 from ova.userdata.request import Request
-from ova.userdata.split import HELD, split
+from ova.userdata.split import HELD, notes_on, split
 
 ALL = list(HELD)
 
@@ -134,6 +134,10 @@ def test_a_group_stays_together_is_no_input_and_counts_as_one(tmp_path: Path) ->
     assert gathered.task.sources["--group"] == "sender"
     plain = table(tmp_path / "x.csv", rows, drop=("sender",)).task.sources
     assert plain["split"] == "by lot, each input once"  # folders of the old split are refused
+
+
+def test_rows_that_neither_repeat_nor_contradict_need_no_word() -> None:
+    assert notes_on([(key, key, "x") for key in (b"a", b"b", b"c")]) == []
 
 
 def test_an_input_of_two_groups_is_said_and_groups_decide(tmp_path: Path) -> None:
