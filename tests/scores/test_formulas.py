@@ -38,11 +38,11 @@ class World:
 
     @cached_property
     def energies(self):
-        return np.array([lse(self.head(g)) for g in self.features])
+        return np.array([lse(z) for z in self.head(self.features)])
 
     @cached_property
     def held_energies(self):
-        return np.array([lse(self.head(g)) for g in self.held.features.astype(float)])
+        return np.array([lse(z) for z in self.head(self.held.features.astype(float))])
 
     @cached_property
     def held_nearest(self):
@@ -61,7 +61,7 @@ class World:
         D = len(origin)
         principal = min(1000 if D >= 2048 else D // 2, len(centred) // 2)
         rest = np.linalg.svd(centred, full_matrices=True)[2][principal:]
-        logits = [max(self.head(x)) for x in self.features]
+        logits = [max(z) for z in self.head(self.features)]
         lengths = [math.sqrt(sum((rest @ x) ** 2)) for x in centred]
         return origin, rest, sum(logits) / sum(lengths)
 
@@ -105,17 +105,19 @@ WORLDS: dict[str, Callable[[], World]] = {
     "a class without rows": without_a_class,
     "fewer rows than features": lambda: made(network(K=4, D=60), n=40, held=20, test=10),
     "constant features": with_constants,
-    "large": lambda: made(network(K=1000, D=2048), n=600, held=6, test=3),
+    "large": lambda: made(network(K=1000, D=2048), n=300, held=5, test=3),
 }
 Slow = Callable[[World, np.ndarray, np.ndarray], float]  # of one feature vector and its logits
 
 
 def lse(z):
-    return math.log(sum(math.exp(v - max(z)) for v in z)) + max(z)
+    top = max(z)
+    return math.log(sum(math.exp(v - top) for v in z)) + top
 
 
 def softmax(z):
-    return [math.exp(v - lse(z)) for v in z]
+    total = lse(z)
+    return [math.exp(v - total) for v in z]
 
 
 def unit(f):
@@ -152,13 +154,14 @@ def covariances(w, g):
         np.sqrt(len(rows) / len(g)) * (m - g.mean(0)) for rows, m in zip(w.rows, means, strict=True)
     ]
     between = np.array(off).T @ np.array(off)
-    return means, np.linalg.inv(within), g.mean(0), np.linalg.inv(within + between)
+    return np.array(means), np.linalg.inv(within), g.mean(0), np.linalg.inv(within + between)
 
 
 def mahalanobis(w, f, *, relative, length_one):
     means, within, mean, overall = w.within[length_one]
     x = unit(f) if length_one else f
-    nearest = min(float((x - m) @ within @ (x - m)) for m in means)
+    off = x - means
+    nearest = min(float(a @ b) for a, b in zip(off @ within, off, strict=True))
     return (float((x - mean) @ overall @ (x - mean)) if relative else 0) - nearest
 
 
