@@ -218,10 +218,20 @@ class Training:
                 fabric.backward(losses.sum() * scale)
             tally.add(losses, z, target)
 
+    def clip(self) -> None:
+        """No gradient longer than the recipe says."""
+        try:
+            self.fabric.clip_gradients(self.wrapped, self.rule, max_norm=self.recipe.clip)
+        except RuntimeError as error:
+            if "non-finite" not in str(error):
+                raise
+            where = f"in epoch {self.epoch + 1}"
+            raise Diverged(f"the gradient is not finite {where}; a smaller lr may help") from error
+
     def update(self) -> None:
         """One step of the optimiser."""
         if self.recipe.clip:
-            self.fabric.clip_gradients(self.wrapped, self.rule, max_norm=self.recipe.clip)
+            self.clip()
         self.rule.step()
         for p in self.weights:
             p.grad = None
