@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from ova import files
-from ova.errors import BadInput
+from ova.errors import BadInput, mendable
 from ova.files import (
     container_limit,
     cores,
@@ -209,3 +209,8 @@ def test_cores_are_counted_where_the_system_knows_no_affinity(told, counted, mon
     monkeypatch.setattr(files, "container_limit", lambda: math.inf)
     assert cores() == counted
     assert auroc(rank([0.9, 0.8] * 40_000, [0.1, 0.8] * 40_000)) == pytest.approx(0.875)
+
+
+def test_a_library_that_finds_no_room_is_too_little_memory() -> None:
+    error = ImportError("x.so: failed to map segment from shared object")
+    assert str(mendable(error)).startswith("there is not enough memory")

@@ -31,7 +31,7 @@ def part(known: Sequence[Target], readers: bool) -> list[Target]:
 def one(number: int, seed: int, made_in: Path, known: Sequence[Target], run: Run) -> Tally:
     """Spoil one file, run its command, and look what came of it."""
     tally, draw = Tally(), Random(f"{seed} {number}")
-    target, folder = drawn(draw, known), place(made_in, seed, number)
+    target, folder = drawn(draw, known), place(made_in, seed, number, run.__name__)
     folder.mkdir()
     for name in {target.file.split("/")[0], *target.needs} - {""}:
         copy(made_in / name, folder / name)
@@ -64,9 +64,9 @@ def drawn(draw: Random, known: Sequence[Target]) -> Target:
     return draw.choices(known, [t.weight for t in known])[0]
 
 
-def place(made_in: Path, seed: int, number: int) -> Path:
+def place(made_in: Path, seed: int, number: int, part: str) -> Path:
     """The folder of a case."""
-    return made_in.parent / f"input-{seed}-{number}"
+    return made_in.parent / f"{part}-{seed}-{number}"
 
 
 def digest(target: Target, how: str, spoiled: Path) -> bytes:
@@ -93,7 +93,7 @@ def cases(
             target,
             f"case {number}, `ova {target.line}`",
             problem,
-            place(made_in, seed, number),
+            place(made_in, seed, number, forks.inside.__name__),
         )
 
 

@@ -78,7 +78,8 @@ ADVICE = {
     errno.EISDIR: "name a file, not a folder",
     errno.ENAMETOOLONG: "give it a shorter name",
 }
-NO_MEMORY = ("allocate memory", "out of memory")  # what PyTorch says in a RuntimeError
+# What PyTorch says in a RuntimeError, and the system where a library finds no room.
+NO_MEMORY = ("allocate memory", "out of memory", "failed to map segment")
 
 
 def mendable(error: Exception) -> Exception:

@@ -1,8 +1,10 @@
 """`ova run` with recipes of several kinds at once."""
 
+import json
 from dataclasses import replace
 
 import pytest
+from rich.console import Console
 
 from ova.cli import run
 from ova.errors import BadInput
@@ -30,3 +32,11 @@ def test_one_process_runs_every_recipe_in_its_precision(monkeypatch: pytest.Monk
 def test_several_processes_take_one_precision() -> None:
     with pytest.raises(BadInput, match="one precision at a time"):
         run.run_all(MIXED, Place(), Machine(accelerator="cpu", devices=2))
+
+
+def test_a_run_whose_measurements_were_cut_is_summed_up_as_far_as_it_goes(tmp_path):
+    rows = ["ece", "auroc", "accuracy"]
+    cut = [{"dataset": "test", "metric": m, "value": None, "score": "max_p"} for m in rows[:2]]
+    (tmp_path / "measurements.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in cut))
+    run.summarise([tmp_path], console := Console(record=True))
+    assert "OOD AUROC" in console.export_text()

@@ -100,6 +100,13 @@ def test_folders_may_be_runs_experiments_or_all_of_them(root):
         ("curves.json", "{}"),
         ("curves.json", '[{"dataset": "test"}]'),
         ("curves.json", '[{"dataset": "t", "curve": "roc", "columns": {"fpr": [0], "tpr": [0, 1]}}]'),
+        ("curves.json", '[{"dataset": "t", "curve": "roc", "columns": {"fpr": [0]}}]'),
+        ("curves.json", '[{"dataset": "t", "curve": "roc", "columns": {"fpr": [[]], "tpr": [0]}}]'),
+        ("curves.json", '[{"dataset": "t", "curve": "roc", "columns": {"fpr": 0, "tpr": 1}}]'),
+        ("curves.json", '[{"dataset": [], "curve": "x", "columns": {}}]'),
+        ("curves.json", '[{"dataset": "t", "curve": "x", "score": [], "columns": {}}]'),
+        ("measurements.jsonl", '{"dataset": [], "metric": "ece", "value": 1}\n'),
+        ("measurements.jsonl", '{"dataset": "t", "metric": "ece", "value": 1, "score": {}}\n'),
         ("log.jsonl", '{"loss": 1}\n'),
     ],
 )  # fmt: skip

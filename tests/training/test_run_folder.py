@@ -123,7 +123,7 @@ def test_two_runs_of_one_name_are_refused(collection):
 
 def test_names_with_unusual_line_separators_survive_in_both_kinds(tmp_path):
     rows = [{"dataset": f"ood/{SEPARATOR}", "metric": "auroc", "value": 0.5}]
-    curves = [{"dataset": f"ood/{SEPARATOR}", "curve": "roc", "columns": {"x": [0.0, 1.0]}}]
+    curves = [{"dataset": f"ood/{SEPARATOR}", "curve": "any", "columns": {"x": [0.0, 1.0]}}]
     log = [{"epoch": 1, "note": SEPARATOR}]
     found: Any = {"measurements": rows, "curves": curves, "log": log, "trials": []}
     run = Run("e", SEPARATOR, SEPARATOR, 0, **found)

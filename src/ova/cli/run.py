@@ -174,10 +174,10 @@ def summarise(folders: Iterable[Path], console: Console) -> None:
         recipe = part(folder / RECIPE)
         test = {r["metric"]: r["value"] for r in rows if r["dataset"] == "test"}
         aurocs = (r for r in rows if r["metric"] == "auroc" and r.get("score") == PLAIN)
+        aurocs = (r for r in aurocs if r["value"] is not None)
         table.add_row(
-            *(str(recipe[name]) for name in ("experiment", "formulation", "seed")),
-            f"{test['accuracy']:.4f}",
-            f"{test['ece']:.4f}",
+            *(str(recipe.get(name, "")) for name in ("experiment", "formulation", "seed")),
+            *("" if test.get(m) is None else f"{test[m]:.4f}" for m in ("accuracy", "ece")),
             "  ".join(f"{SetName(r['dataset']).short} {r['value']:.3f}" for r in aurocs),
         )
     console.print(table)

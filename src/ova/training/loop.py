@@ -262,10 +262,20 @@ class Training:
             return losses
         return losses * torch.where(target < 0, 1, self.counts[target.clamp(min=0)])
 
+    def clip(self) -> None:
+        """No gradient longer than the recipe says."""
+        try:
+            self.fabric.clip_gradients(self.wrapped, self.rule, max_norm=self.recipe.clip)
+        except RuntimeError as error:
+            if "non-finite" not in str(error):
+                raise
+            where = f"in epoch {self.epoch + 1}"
+            raise Diverged(f"the gradient is not finite {where}; a smaller lr may help") from error
+
     def update(self) -> None:
         """One step of the optimiser."""
         if self.recipe.clip:
-            self.fabric.clip_gradients(self.wrapped, self.rule, max_norm=self.recipe.clip)
+            self.clip()
         self.rule.step()
         for p in self.weights:
             p.grad = None

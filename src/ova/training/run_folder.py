@@ -34,6 +34,24 @@ BALANCE, DECISION = "balance", "balance.json"  # both ways of weighting classes,
 OURS = {RECIPE, PREDICTIONS, MEASUREMENTS, CURVES, MANIFEST, FAILURE, LOCK, CALIBRATION}
 OURS |= {TENSORBOARD, CHECKPOINT, BEST, MODEL, LOG, MEMBER, BALANCE, DECISION, SCORED}
 MARKS = (MEASUREMENTS, RECIPE, CURVES)  # any of these makes a folder one of a run
+# What the report reads of each curve; a curve of another name may have any columns.
+CURVE_COLUMNS = {
+    "reliability": ("lower", "upper", "count", "confidence", "accuracy"),
+    "accuracy_confidence": ("threshold", "kept", "accuracy", "answered"),
+    "risk_coverage": ("coverage", "risk"),
+    "histogram": ("lower", "upper", "right", "wrong", "outside"),
+    "roc": ("fpr", "tpr"),
+    "precision_recall": ("recall", "precision"),
+    "embedding": ("x", "y", "label", "kind"),
+    "landscape": ("x", "y", "confidence"),
+}
+NUMBER_OR_NOTHING, NAME = (int, float, type(None)), (str, int)
+KINDS = {  # of the cells of columns that may have others than numbers
+    "confidence": NUMBER_OR_NOTHING,
+    "accuracy": NUMBER_OR_NOTHING,
+    "label": NAME,
+    "kind": NAME,
+}
 RUNS, ALL_CURVES = "runs.jsonl", "curves.jsonl"  # of a collection, beside MEASUREMENTS
 PARTS = ("recipe", "manifest", "calibration", "log")  # of each run, in its line of RUNS
 HISTORY = "history.jsonl"  # of a search
@@ -147,8 +165,9 @@ def read_measurements(folder: Path) -> list[Row]:
     """One row per set and metric; a value is a number or null."""
     found = lines(folder / MEASUREMENTS, ("dataset", "metric", "value"))
     for number, row in enumerate(found, 1):
+        where = f"{folder / MEASUREMENTS}, row {number}"
+        plain(row, ("dataset", "metric"), ("halves",), where)
         if row["value"] is not None and not isinstance(row["value"], int | float):
-            where = f"{folder / MEASUREMENTS}, row {number}"
             raise BadInput(f"{where}: value should be a number or null")
     return found
 
@@ -164,11 +183,27 @@ def read_curves(path: Path) -> list[Row]:
 def curve(value: Any, where: str) -> Row:
     """The value, if it is a curve: its columns are lists of one length."""
     row = checked(value, ("dataset", "curve", "columns"), where)
-    columns = checked(row["columns"], (), f"{where}: columns")
-    lengths = {len(c) for c in columns.values() if isinstance(c, list)}
+    plain(row, ("dataset", "curve"), ("columns",), where)
+    needed = CURVE_COLUMNS.get(row["curve"], ())
+    columns = checked(row["columns"], needed, f"{where}: columns")
+    for name, column in columns.items():
+        kinds = KINDS.get(name, (int, float))
+        if not isinstance(column, list) or not all(isinstance(cell, kinds) for cell in column):
+            raise BadInput(f"{where}: column {name} should be a list of numbers")
+    lengths = {len(c) for c in columns.values()}
     if len(lengths) > 1:
         raise BadInput(f"{where}: columns of different lengths {sorted(lengths)}")
     return row
+
+
+def plain(row: Row, names: Sequence[str], lists: Sequence[str], where: str) -> None:
+    """Refuse a row whose names are no strings, or whose other fields but some are no plain values."""
+    for name in names:
+        if not isinstance(row[name], str):
+            raise BadInput(f"{where}: {name} should be a string")
+    for name, value in row.items():
+        if name not in lists and isinstance(value, list | dict):
+            raise BadInput(f"{where}: {name} should be one value")
 
 
 def read_collection(folder: Path) -> list[Run]:
