@@ -30,6 +30,10 @@ from ova.training.estimator import OneVsAllClassifier
 
 QUICK: dict[str, Any] = {"hidden": (16,), "epochs": 60, "random_state": 0}
 SUM = "p_k of one-vs-all answer K questions; they do not sum to one, and must not"
+STEPS = "rows come in batches by lot, so a row of weight 2 is met once and one that is there twice, twice"
+SAMPLED = {
+    "check_sample_weight_equivalence_on_dense_data": STEPS,
+}
 BY_DESIGN = {
     "check_classifiers_train": SUM,
     "check_decision_proba_consistency": "sign(log p_1 - log p_0) decides, p_1 alone does not: "
@@ -39,7 +43,7 @@ BY_DESIGN = {
 
 def expected(estimator: OneVsAllClassifier) -> dict[str, str]:
     unnormalised = estimator.formulation != "softmax" and not estimator.normalised
-    return BY_DESIGN if unnormalised else {}
+    return SAMPLED | (BY_DESIGN if unnormalised else {})
 
 
 @parametrize_with_checks(  # type: ignore[untyped-decorator]
@@ -468,3 +472,49 @@ def test_a_number_is_compared_with_the_score_that_decides() -> None:
     assert (OneVsAllClassifier(threshold=0, **given).fit(X, y).predict(X) == -1).all()
     with pytest.raises(BadInput, match="did you mean 'nearest'"):
         OneVsAllClassifier(**{**given, "decide_by": "nearst"}).fit(X, y)
+
+
+def weighed(**how: Any) -> OneVsAllClassifier:
+    return OneVsAllClassifier(**(QUICK | how))
+
+
+def test_rows_that_weigh_nothing_are_as_good_as_absent_and_heavy_ones_decide() -> None:
+    X, y = make_blobs(300, centers=[[0, 0], [1, 0]], random_state=0)
+    heavy = np.where(y == 1, 50.0, 1.0)
+    plain = weighed().fit(X, y)
+    by_row, by_class = (
+        weighed().fit(X, y, sample_weight=heavy),
+        weighed(class_weight={1: 50}).fit(X, y),
+    )
+    assert (by_row.predict(X) == 1).mean() > (plain.predict(X) == 1).mean() + 0.2
+    np.testing.assert_allclose(by_row.predict_proba(X), by_class.predict_proba(X))
+    np.testing.assert_array_equal(
+        weighed().fit(X, y, sample_weight=np.full(300, 7.0)).predict_proba(X),
+        plain.predict_proba(X),
+    )
+    wrong, nothing = np.append(y, 1 - y), np.repeat([1.0, 0.0], 300)
+    told = weighed().fit(np.tile(X, (2, 1)), wrong, sample_weight=nothing)
+    assert (told.predict(X) == y).mean() > (plain.predict(X) == y).mean() - 0.05
+    with pytest.raises(BadInput, match="sample_weight must not be negative"):
+        weighed().fit(X, y, sample_weight=-np.ones(300))
+
+
+def test_balanced_classes_find_a_rare_one_also_beside_rows_of_none() -> None:
+    X, y = make_blobs([400, 12, 50], centers=[[0, 0], [1.5, 0], [0, 9]], random_state=0)
+    found = {
+        how: weighed(class_weight=how, none_label=2).fit(X, y).predict(X)[y == 1]
+        for how in (None, "balanced")
+    }
+    assert (found["balanced"] == 1).mean() > (found[None] == 1).mean() + 0.2
+
+
+def test_on_request_the_loss_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    X, y = load_iris(return_X_y=True)
+    weighed().fit(X, y)
+    assert not capsys.readouterr().out
+    weighed(verbose=True, epochs=25).fit(X, y)
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split("  ")[0] for line in lines] == [
+        f"epoch {k}/25" for k in (3, 6, 9, 12, 15, 18, 21, 24, 25)
+    ]
+    assert float(lines[-1].split()[-1]) < float(lines[0].split()[-1])

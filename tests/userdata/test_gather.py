@@ -229,3 +229,24 @@ def test_a_packed_file_that_is_damaged_is_named(name: str, tmp_path: Path) -> No
         (tmp_path / name).write_bytes(content)
         with pytest.raises(BadInput, match=name):
             gather(Request(data=tmp_path / name))
+
+
+def test_images_that_come_divided_are_trained_and_tested_as_they_are(tmp_path: Path) -> None:
+    photos = tmp_path / "photos"
+    made_data.pictures(photos / "train")
+    made_data.pictures(photos / "test", 9)
+    found = gather(Request(data=photos))
+    asked = gather(Request(data=photos / "train", test=photos / "test"))
+    assert found.task.classes == asked.task.classes == ("blue, dark", "green", "red")
+    assert len(found.task.evaluations["test"]()) == 27
+    assert found.task.sources == asked.task.sources
+    assert found.recipe.experiment == "photos"
+    assert f"trained on {photos / 'train'}, tested on {photos / 'test'}" in found.notes
+
+
+def test_classes_that_are_called_train_and_test_are_classes(tmp_path: Path) -> None:
+    made = made_data.pictures(tmp_path / "made")
+    (tmp_path / "rail").mkdir()
+    (made / "red").rename(tmp_path / "rail" / "train")
+    (made / "green").rename(tmp_path / "rail" / "test")
+    assert gather(Request(data=tmp_path / "rail")).task.classes == ("test", "train")

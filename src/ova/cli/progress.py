@@ -52,6 +52,16 @@ def epoch(step: Step, examples_per_second: float) -> str:
     return f"epoch {step.epoch}  loss {loss:.4f}  accuracy {accuracy:.4f}  {speed}"
 
 
+def held_out(step: Step, before: str) -> str:
+    """What the last finished epoch reached on validation rows."""
+    if not step.row or "validation_accuracy" not in step.row:
+        return before
+    row = step.row
+    return (
+        f"  validation loss {row['validation_loss']:.4f} accuracy {row['validation_accuracy']:.4f}"
+    )
+
+
 class Speed:
     """Examples per second since the first step that was seen."""
 
@@ -74,6 +84,7 @@ class Bar:
 
     def __init__(self, progress: Progress, task: TaskID) -> None:
         self.progress, self.task, self.speed, self.drawn = progress, task, Speed(), 0.0
+        self.held = ""
 
     def see(self, event: Event) -> None:
         """Redraw, at most ten times a second: reading a loss makes the device wait."""
@@ -81,10 +92,10 @@ class Bar:
             share = {"completed": event.number, "total": event.count} if event.count else {}
             self.progress.update(self.task, detail=stage(event), refresh=True, **share)  # type: ignore[arg-type]
             return
-        speed = self.speed.of(event)
+        speed, self.held = self.speed.of(event), held_out(event, self.held)
         if time.perf_counter() - self.drawn > 0.1 or event.row:
             self.drawn = time.perf_counter()
-            detail = epoch(event, speed)
+            detail = epoch(event, speed) + self.held
             self.progress.update(self.task, completed=event.step, total=event.steps, detail=detail)
 
 
@@ -93,6 +104,7 @@ class Lines:
 
     def __init__(self, name: str, console: Console) -> None:
         self.name, self.console, self.speed, self.said = name, console, Speed(), 0.0
+        self.held = ""
 
     def see(self, event: Event) -> None:
         """Say what happens, seldom enough to read."""
@@ -101,9 +113,9 @@ class Lines:
             if now - self.said > QUIET or not event.count or event.number == event.count:
                 self.say(stage(event))
             return
-        speed = self.speed.of(event)
+        speed, self.held = self.speed.of(event), held_out(event, self.held)
         if now - self.said > QUIET or (event.row and event.step == event.steps):
-            self.say(f"step {event.step}/{event.steps}  {epoch(event, speed)}")
+            self.say(f"step {event.step}/{event.steps}  {epoch(event, speed)}{self.held}")
 
     def say(self, text: str) -> None:
         """Print one line."""

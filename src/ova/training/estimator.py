@@ -11,8 +11,9 @@ import torch
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
+from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 from torch import Tensor, nn
 
 from ova.errors import BadInput, pick
@@ -52,6 +53,11 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
     any other is fitted on the training rows, and a promise is then fitted by it. The confidence
     stays what it is; a calibration does not touch another score.
 
+    `class_weight` ("balanced", or a dictionary from label to weight) and `fit(..., sample_weight=)` say how
+    much rows count in the training loss; promises and calibrations are about the rows as they come.
+    `verbose=True` prints the loss of ten epochs. There is no `partial_fit`: rows that came later would be
+    standardised by others, and a promise rests on rows that nothing was trained on.
+
     `none_label` says which label in y marks examples of none of the classes. They are trained on
     (p_k = 0 for every k; softmax: 1/K), are no class, and are wrong answers wherever they are
     answered. A refused input is then given this label, unless `reject_label` says otherwise.
@@ -83,10 +89,14 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
     reject_label: Any = None
     none_label: Any = None
     normalised: bool = False
+    class_weight: Any = None
+    verbose: bool = False
     random_state: Any = None
     confidence: float | None = None  # the name of `certainty` in version 0.1
 
-    def fit(self, X: Any, y: Any, groups: Any = None) -> "OneVsAllClassifier":
+    def fit(
+        self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None
+    ) -> "OneVsAllClassifier":
         """Learn from a table and its labels; a promise or a calibration keeps some rows away.
 
         Rows with the same value in `groups` (of one sender, one patient) are not independent: they
@@ -101,10 +111,12 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
             only = f"one class only, {self.classes_[0]!r}" if len(self.classes_) else "no class"
             raise BadInput(f"there is {only}; at least 2 are needed")
         self.reject_label_ = self._refusal()
+        weight = self._weights(X, y, sample_weight)
         random = check_random_state(self.random_state)
         learned, tested = self._divide(copies(X) if groups is None else groups, len(X), random)
         self._scale(X[learned])
-        self._train(form, X[learned], rows[learned], int(random.randint(2**31 - 1)))
+        seed = int(random.randint(2**31 - 1))
+        self._train(form, X[learned], (rows[learned], weight[learned]), seed)
         self.evidence_ = self._evidence(X[learned], rows[learned])
         self.calibration_: Calibration | None = None
         self.threshold_: Threshold | float | None = self.threshold
@@ -234,9 +246,23 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
         self.mean_, spread = X.mean(0), X.std(0)
         self.scale_ = np.where(spread > 1e-12 * np.abs(self.mean_), spread, 1.0)
 
-    def _train(self, form: Formulation, X: Floats, y: NDArray[np.int64], seed: int) -> None:
+    def _weights(self, X: Floats, y: NDArray[Any], sample_weight: Any) -> Floats:
+        """How much each row counts in training; examples of none of the classes as their rows say."""
+        weight = np.asarray(_check_sample_weight(sample_weight, X, dtype=np.float64))
+        if (weight < 0).any():
+            raise BadInput("sample_weight must not be negative")
+        inside = ~self._is_none(y)
+        if self.class_weight is not None:
+            weight = weight.copy()
+            weight[inside] *= compute_sample_weight(self.class_weight, y[inside])
+        return weight
+
+    def _train(
+        self, form: Formulation, X: Floats, told: tuple[NDArray[np.int64], Floats], seed: int
+    ) -> None:
         """AdamW with a cosine to zero; the seed decides everything, and leaves no trace outside."""
-        x, target = self._tensor(X).float(), torch.from_numpy(y)
+        x, target = self._tensor(X).float(), torch.from_numpy(told[0])
+        weight = torch.from_numpy(told[1] / max(told[1].mean(), np.finfo(float).tiny)).float()
         steps = math.ceil(len(x) / self.batch_size)
         epochs = self.epochs or min(max(math.ceil(1000 / steps), 20), 200)
         generator = torch.Generator().manual_seed(seed)
@@ -244,12 +270,17 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
             net = network(form, (x.shape[1], *self.hidden), len(self.classes_))
         optimiser = torch.optim.AdamW(net.parameters(), self.lr, weight_decay=self.weight_decay)
         schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, epochs * steps)
-        for _ in range(epochs):
+        for epoch in range(1, epochs + 1):
+            total = 0.0
             for rows in torch.randperm(len(x), generator=generator).chunk(steps):
                 optimiser.zero_grad()
-                form.loss(net(x[rows]), target[rows]).mean().backward()
+                loss = (weight[rows] * form.loss(net(x[rows]), target[rows])).mean()
+                loss.backward()
                 optimiser.step()
                 schedule.step()
+                total += len(rows) * float(loss.detach()) if self.verbose else 0
+            if self.verbose and (epoch % math.ceil(epochs / 10) == 0 or epoch == epochs):
+                print(f"epoch {epoch}/{epochs}  loss {total / len(x):.4f}")
         # Double, so that a row's answer does not depend on the rows that come with it.
         self.network_ = net.double().eval()
 

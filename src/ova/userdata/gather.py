@@ -32,6 +32,7 @@ from ova.userdata.labels import (
     ungrouped,
     unlabelled,
 )
+from ova.userdata.layout import divided
 from ova.userdata.request import Request
 from ova.userdata.rows import whole
 from ova.userdata.split import HELD, RULE, notes_on, split
@@ -57,6 +58,7 @@ class Gathered:
 
 def gather(request: Request) -> Gathered:
     """Read the data, divide it, learn the preparation on the training part."""
+    given, request = request, divided(request)
     kind = next(name for name, kind in KINDS.items() if kind.fits(request))
     frame, labels, sources = labelled(request.data, request)
     examined = KINDS[kind].examine(frame, request)
@@ -73,7 +75,8 @@ def gather(request: Request) -> Gathered:
     preparation = examined.learn(parts["train"])
     sets = sets_of(examined.encode(preparation), target, parts)
     train, validation = sets.pop("train"), sets.pop("validation")
-    notes = [*examined.notes, *dropped]
+    notes = [f"trained on {request.data}, tested on {request.test}"] * (given != request)
+    notes += [*examined.notes, *dropped]
     notes += notes_on([(examined.keys[row], groups[row], labels[row]) for row in kept])
     notes += untrained(labels, {*found} - {*classes}, parts)
     notes += outsiders(labels, request.none.strip(), parts)
@@ -96,7 +99,7 @@ def gather(request: Request) -> Gathered:
         row = parts["train"][trained]
         return called(row, labels[row], cells[row])
 
-    recipe = recipe_of(request, kind, task)
+    recipe = recipe_of(request, name_of(given.data), kind, task)
     return Gathered(kind, task, recipe, preparation, tuple(notes), named)
 
 
@@ -258,6 +261,11 @@ def sources_of(request: Request) -> dict[str, str]:
     return {**{path.name: sha256(path) for path in files}, **said, "split": RULE}
 
 
+def name_of(data: Path) -> str:
+    """What a run on these data is called."""
+    return data.stem if is_name(data.stem) else data.resolve().name
+
+
 def balance_of(wanted: bool | None, task: Task) -> str:
     """Whether rare classes count more: as asked, else a trial where some are far rarer than others."""
     if wanted is None:
@@ -265,7 +273,7 @@ def balance_of(wanted: bool | None, task: Task) -> str:
     return "on" if wanted else "off"
 
 
-def recipe_of(request: Request, kind: str, task: Task) -> Recipe:
+def recipe_of(request: Request, name: str, kind: str, task: Task) -> Recipe:
     """Settings that suit the kind and the amount of data, then what the user set."""
     chosen = KINDS[kind]
     settings: dict[str, Any] = {**chosen.settings, **length(chosen, len(task.train))}
@@ -276,7 +284,7 @@ def recipe_of(request: Request, kind: str, task: Task) -> Recipe:
         settings["model"] = request.model
     recipe = Recipe(
         balance=balance_of(request.balance, task),
-        experiment=request.data.stem if is_name(request.data.stem) else request.data.resolve().name,
+        experiment=name,
         data=OWN,
         formulation=request.formulation or (DEFAULT_FROZEN if request.frozen else DEFAULT),
         seed=request.seed,
