@@ -48,7 +48,7 @@ WORKS = (
     "predict trained rows.csv",  # a model of tables; texts and images need more
 )
 BASE = """CALIBRATIONS FORMULATIONS Head Loss METRICS OneVsAllClassifier Predictions
-convert evaluate evaluate_scores fit_threshold"""
+convert evaluate evaluate_scores fit_threshold load"""
 
 # Every name and every command in one process; `-c` takes it and its arguments.
 DRIVER = """

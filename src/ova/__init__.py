@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from ova.metrics import METRICS as METRICS
     from ova.metrics.evaluate import evaluate as evaluate
     from ova.metrics.scored import evaluate_scores as evaluate_scores
+    from ova.modelfolder.door import train as train
+    from ova.modelfolder.trained import load as load
     from ova.nn.convert import convert as convert
     from ova.nn.formulations import FORMULATIONS as FORMULATIONS
     from ova.nn.modules import Head as Head
@@ -42,6 +44,8 @@ _HOME = {
     "evaluate_scores": "metrics.scored",
     "fit_threshold": "posthoc.threshold",
     "from_pretrained": "nn.pretrained",
+    "load": "modelfolder.trained",
+    "train": "modelfolder.door",
 }
 
 __all__ = sorted(_HOME)  # noqa: PLE0605
