@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ova.posthoc.calibration import CALIBRATIONS as CALIBRATIONS
     from ova.posthoc.threshold import fit_threshold as fit_threshold
     from ova.predictions import Predictions as Predictions
+    from ova.report import plot as plot
     from ova.training.estimator import OneVsAllClassifier as OneVsAllClassifier
     from ova.training.recipe import Recipe as Recipe
 
@@ -48,12 +49,16 @@ _HOME = {
     "train": "modelfolder.door",
 }
 
-__all__ = sorted(_HOME)  # noqa: PLE0605
+_MODULES = {"plot": "report.plot"}
+
+__all__ = sorted([*_HOME, *_MODULES])  # noqa: PLE0605
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOME:
+    if name in _HOME or name in _MODULES:
         try:
+            if name in _MODULES:
+                return import_module(f"ova.{_MODULES[name]}")
             return getattr(import_module(f"ova.{_HOME[name]}"), name)
         except ModuleNotFoundError as error:
             from ova.errors import without
