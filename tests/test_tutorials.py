@@ -1,4 +1,4 @@
-"""Every Python block of the tutorials and of two other pages runs; tutorials import public names alone."""
+"""Every Python block of the tutorials and of three other pages runs; tutorials import public names alone."""
 
 import ast
 import re
@@ -9,7 +9,8 @@ import pytest
 import ova
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
-PAGES = [DOCS / "calibration.md", DOCS / "threshold.md", *sorted((DOCS / "tutorials").glob("*.md"))]
+OTHER = [DOCS / f"{name}.md" for name in ("calibration", "metrics", "threshold")]
+PAGES = [*OTHER, *sorted((DOCS / "tutorials").glob("*.md"))]
 TUTORIALS = [page for page in PAGES if page.parent.name == "tutorials"]
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 

@@ -4,12 +4,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ova import metrics as metrics
     from ova.corruptions import CORRUPTIONS as CORRUPTIONS
     from ova.corruptions import corrupt as corrupt
     from ova.errors import BadInput as BadInput
     from ova.experiments import EXPERIMENTS as EXPERIMENTS
     from ova.metrics import METRICS as METRICS
-    from ova.metrics.evaluate import evaluate as evaluate
+    from ova.metrics.arrays import evaluate as evaluate
     from ova.metrics.scored import evaluate_scores as evaluate_scores
     from ova.modelfolder.door import train as train
     from ova.modelfolder.trained import load as load
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from ova.report import plot as plot
     from ova.training.estimator import OneVsAllClassifier as OneVsAllClassifier
     from ova.training.recipe import Recipe as Recipe
+    from ova.training.selective import Selective as Selective
 
 # Where each public name lives. They are imported when first asked for, so that `import ova` and
 # `ova --help` do not wait for PyTorch.
@@ -39,9 +41,10 @@ _HOME = {
     "OneVsAllClassifier": "training.estimator",
     "Predictions": "predictions",
     "Recipe": "training.recipe",
+    "Selective": "training.selective",
     "convert": "nn.convert",
     "corrupt": "corruptions",
-    "evaluate": "metrics.evaluate",
+    "evaluate": "metrics.arrays",
     "evaluate_scores": "metrics.scored",
     "fit_threshold": "posthoc.threshold",
     "from_pretrained": "nn.pretrained",
@@ -49,7 +52,7 @@ _HOME = {
     "train": "modelfolder.door",
 }
 
-_MODULES = {"plot": "report.plot"}
+_MODULES = {"metrics": "metrics", "plot": "report.plot"}
 
 __all__ = sorted([*_HOME, *_MODULES])  # noqa: PLE0605
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
+from importlib import import_module
 from typing import Any, Generic, TypeVar, overload
 
 from ova.errors import BadInput
@@ -42,10 +43,10 @@ class Table(Sequence[T], Generic[T]):
     def to_pandas(self) -> Any:
         """The same as a data frame."""
         try:
-            import pandas as pd
+            pandas: Any = import_module("pandas")  # who wants a data frame has it
         except ModuleNotFoundError:
             raise BadInput("this needs pandas: pip install pandas; to_dict() does not") from None
-        return pd.DataFrame(self.to_dict(), columns=list(self.columns))
+        return pandas.DataFrame(self.to_dict(), columns=list(self.columns))
 
     def __repr__(self) -> str:
         return self.line
