@@ -19,6 +19,8 @@ from ova.cli.app import app
 from ova.errors import BadInput
 from ova.files import read_lines, sha256
 from ova.modelfolder.trained import TrainedModel
+from ova.report import runs
+from ova.report.figures import FIGURES
 
 QUICK: dict[str, Any] = {"epochs": 4, "batch_size": 16, "accelerator": "cpu", "verbose": False}
 HOSTILE = '<script>alert("&")</script>'
@@ -221,6 +223,13 @@ def test_measured_on_rows_that_it_has_not_seen(points: TrainedModel, tmp_path: P
     assert lists.value("accuracy") == measured.value("accuracy")
 
 
+def test_pictures_of_a_model_are_those_of_its_run(points: TrainedModel) -> None:
+    (found,) = runs.read([points.folder / "run"])
+    want = FIGURES["reliability"].rows([found])
+    assert ova.plot.reliability(points).data.values == want
+    assert want
+
+
 @pytest.mark.slow
 def test_exported(points: TrainedModel, tmp_path: Path) -> None:
     assert points.export(str(tmp_path / "m.onnx")).stat().st_size > 1000
@@ -235,6 +244,10 @@ def test_images(tmp_path: Path) -> None:
     one = folder / "red" / "0.png"
     assert list(model.predict(str(one))) == list(model.predict([one]))
     assert len(model.predict(folder)) == 75
+    right = [row.label or row.runner_up for row in model.predict(folder)]
+    names = [Path(row.input).parent.name for row in model.predict(folder)]
+    share = np.mean([a == b for a, b in zip(right, names, strict=True)])
+    assert model.evaluate(folder).value("accuracy") == pytest.approx(share)
     with pytest.raises(BadInput, match="give the paths of files or folders"):
         model.predict(np.zeros((2, 2)))
     with pytest.raises(BadInput, match=r"^out .* is inside .*; name another folder$"):
@@ -249,6 +262,8 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "a score that is none": ({"label": "topic", "score": "max"}, "no score called 'max'"),
     "a leak without outsiders": ({"label": "topic", "leak": 0.1}, "outside= DATA"),
     "words of too many kinds": ({"label": "topic", "text": ""}, "say text='sentence'"),
+    "a seed that is none": ({"label": "topic", "seed": "a"}, "seed is a whole number, not 'a'"),
+    "a flag that is none": ({"label": "topic", "skip_bad": 1}, "skip_bad is True or False, not 1"),
     "other labels": (
         {"label": "topic", "test": {"sentence": ["a"], "topic": ["b"]}},
         "^the test: none of its labels is among those of the data",
@@ -282,6 +297,20 @@ def test_what_cannot_be_asked_has_its_sentence(texts: TrainedModel, points: Trai
         points.predict([[1, 2, 3]])
     with pytest.raises(BadInput, match="no_model is not a model"):
         ova.load("no_model")
+    with pytest.raises(BadInput, match="from the path of its folder, not from 3"):
+        ova.load(3)  # type: ignore[arg-type]
+    with pytest.raises(BadInput, match="/dev/null"):
+        points.save("/dev/null/model")
+
+
+def test_names_of_columns_and_labels_may_be_numbers(crowd: Path) -> None:
+    """As those of a data frame without a header are."""
+    frame = pd.read_csv(crowd)
+    number = {"a": 0, "b": 1, "c": 2, "other": -1}
+    plain = pd.DataFrame({0: frame["x"], 1: frame["y"], 2: frame["label"].map(number)})
+    model = ova.train(plain, label=2, none=-1, score="max_p", **QUICK)
+    assert model.classes == ("0", "1", "2")
+    assert len(model.predict(plain)) == len(plain)
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 import tempfile
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, fields
+from numbers import Integral
 from pathlib import Path
 from shutil import rmtree
 from typing import Any
@@ -21,6 +22,7 @@ from ova.training.recipe import Recipe
 from ova.training.stages import Event
 from ova.userdata.gather import Gathered, gather
 from ova.userdata.given import in_words_of_python, unlabelled, written
+from ova.userdata.labels import label_of
 from ova.userdata.request import Request
 
 GIVEN = ("data", "text", "label", "test", "outside", "settings")  # which have ways of their own
@@ -30,8 +32,8 @@ def train(  # noqa: PLR0913  what `ova train` asks for most
     data: Any,
     labels: Any = None,
     *,
-    label: str = "",
-    text: str = "",
+    label: Any = "",
+    text: Any = "",
     accuracy: float | None = None,
     coverage: float | None = None,
     leak: float | None = None,
@@ -60,7 +62,8 @@ def train(  # noqa: PLR0913  what `ova train` asks for most
     place = Path(tempfile.mkdtemp(prefix="ova-"))
     try:
         folder = place / "model" if out is None else Path(out)
-        asked = Asked(place, data, labels, test, outside, text, label, options)
+        names = (label_of(text) or "", label_of(label) or "")  # of columns, which may be numbers
+        asked = Asked(place, data, labels, test, outside, *names, options)
         with in_words_of_python(asked.files):
             gathered = gather(asked.request(folder))
             fabric = launch(machine, gathered.recipe.precision)
@@ -105,7 +108,7 @@ class Asked:
                     f"train has no option {name!r}; besides those that its signature names there is: "
                     f"{', '.join(known)}, and of the recipe: {', '.join(sorted(recipe - {*known}))}"
                 )
-        given = {name: value for name, value in self.options.items() if name in known}
+        given = {n: typed(n, v, known[n].default) for n, v in self.options.items() if n in known}
         if "drop" in given:
             given["drop"] = (
                 (given["drop"],) if isinstance(given["drop"], str) else tuple(given["drop"])
@@ -132,6 +135,17 @@ class Asked:
         read = (request.data, request.test, request.outside, request.encoder)
         outputs.check_folder("out", out, [path for path in read if path is not None])
         return request
+
+
+def typed(name: str, value: Any, default: Any) -> Any:
+    """The value of an option, if it is of the kind of its default; a name may be a number."""
+    if isinstance(default, bool) and not isinstance(value, bool):
+        raise BadInput(f"{name} is True or False, not {value!r}")
+    if isinstance(default, int) and not isinstance(value, Integral):
+        raise BadInput(f"{name} is a whole number, not {value!r}")
+    if isinstance(default, str):
+        return label_of(value) or ""
+    return value
 
 
 def setting(value: Any) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from shutil import copytree, rmtree
 from typing import Any
 
-from ova.errors import BadInput, require
+from ova.errors import BadInput, mendable, require
 from ova.metrics.measured import Evaluation
 from ova.modelfolder import outputs
 from ova.modelfolder.asking import Said, ask, probabilities
@@ -99,10 +99,12 @@ class TrainedModel:
         facts_of(self.folder)  # it is still the model that was loaded
         beside = place.with_name(f".{place.name}.part")
         rmtree(beside, ignore_errors=True)
-        place.parent.mkdir(parents=True, exist_ok=True)
         try:
+            place.parent.mkdir(parents=True, exist_ok=True)
             copytree(self.folder, beside)
             beside.replace(place)
+        except OSError as error:
+            raise mendable(error) from error
         finally:
             rmtree(beside, ignore_errors=True)
         return place
@@ -131,4 +133,6 @@ class TrainedModel:
 
 def load(folder: str | Path) -> TrainedModel:
     """The model in a folder of `ova train` or `ova.train`; nothing in it can run code."""
+    if not isinstance(folder, str | Path):
+        raise BadInput(f"a model is loaded from the path of its folder, not from {folder!r}")
     return TrainedModel(Path(folder))
