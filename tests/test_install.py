@@ -47,8 +47,8 @@ WORKS = (
     "score train.npz test.npz --outside far.npz",
     "predict trained rows.csv",  # a model of tables; texts and images need more
 )
-BASE = """CALIBRATIONS FORMULATIONS Head Loss METRICS OneVsAllClassifier Predictions
-convert evaluate evaluate_scores fit_threshold"""
+BASE = """CALIBRATIONS FORMULATIONS Head Loss METRICS OneVsAllClassifier Predictions Selective
+convert evaluate evaluate_scores fit_threshold load metrics"""
 
 # Every name and every command in one process; `-c` takes it and its arguments.
 DRIVER = """

@@ -348,7 +348,7 @@ def table(name):
 
 
 def measured():
-    return ova.evaluate({"test": said, "ood/other": outside}, calibration=fixed)[0]
+    return ova.evaluate({"test": said, "ood/other": outside}, calibration=fixed).rows
 
 
 finds = json.loads(Path(__file__).with_name("finds.json").read_text())

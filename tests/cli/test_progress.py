@@ -5,8 +5,8 @@ import io
 import torch
 from rich.console import Console
 
-from ova.cli.progress import Lines
 from ova.training.loop import Progress, Tally
+from ova.training.progress import Lines
 
 
 def test_a_line_has_the_validation_numbers_of_the_last_epoch() -> None:

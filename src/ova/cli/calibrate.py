@@ -7,10 +7,11 @@ import typer
 from rich.table import Table
 from typer import Argument, Option
 
-from ova.cli import options, outputs
+from ova.cli import options
 from ova.cli.console import plain_console
 from ova.errors import BadInput, pick
 from ova.files import write_beside, write_json
+from ova.modelfolder import outputs
 
 if TYPE_CHECKING:
     from ova.posthoc.calibration import Calibration

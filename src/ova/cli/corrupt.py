@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
-from ova.cli import options, outputs
+from ova.cli import options
 from ova.cli.console import plain_console
 from ova.errors import BadInput, pick
 from ova.files import write_beside
+from ova.modelfolder import outputs
 
 if TYPE_CHECKING:
     from ova.data.corrupted.record import How

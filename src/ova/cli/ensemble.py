@@ -5,8 +5,8 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from ova.cli import outputs
 from ova.cli.console import plain_console
+from ova.modelfolder import outputs
 
 
 def ensemble(
@@ -34,9 +34,9 @@ def ensemble(
     The mean over passes of one network with dropout on needs no ensemble: `ova run digits --set dropout=0.2
     --set samples=20`.
     """
-    from ova.cli.progress import show
     from ova.cli.run import summarise
     from ova.training.ensemble import ensemble as carry_out
+    from ova.training.progress import show
 
     console = plain_console()
     outputs.check_folder("--out", out, runs)

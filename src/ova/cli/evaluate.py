@@ -9,10 +9,11 @@ from rich.table import Table
 from typer import Argument, Option
 from typer.core import TyperCommand
 
-from ova.cli import options, outputs
+from ova.cli import options
 from ova.cli.console import plain_console
 from ova.errors import BadInput, require
 from ova.files import Row, sha256, write_lines
+from ova.modelfolder import outputs
 
 if TYPE_CHECKING:
     from ova.metrics.model_files import Result

@@ -6,8 +6,9 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
-from ova.cli import options, outputs
+from ova.cli import options
 from ova.errors import BadInput
+from ova.modelfolder import outputs
 
 
 def predict(

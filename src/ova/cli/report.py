@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
-from ova.cli import outputs
 from ova.errors import pick
+from ova.modelfolder import outputs
 
 
 def report(

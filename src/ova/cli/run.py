@@ -11,9 +11,10 @@ from rich.console import Console
 from rich.table import Table
 from typer import Argument, Option
 
-from ova.cli import options, outputs
+from ova.cli import options
 from ova.cli.console import plain_console
 from ova.errors import BadInput, mendable, pick, require
+from ova.modelfolder import outputs
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -110,8 +111,8 @@ def run_one(
     console: Console,
 ) -> bool:
     """Run one recipe; whether it failed. With several processes a failure stops all of them."""
-    from ova.cli.progress import show
     from ova.training.loop import Diverged
+    from ova.training.progress import show
     from ova.training.run_folder import FAILURE, strangers
     from ova.training.stages import carry_out
 

@@ -10,10 +10,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 from typer import Argument, Option
 
-from ova.cli import options, outputs
+from ova.cli import options
 from ova.cli.console import plain_console
 from ova.errors import BadInput, pick
 from ova.files import Row, write_json
+from ova.modelfolder import outputs
 
 if TYPE_CHECKING:
     from ova.scores import FittedScores

@@ -5,8 +5,9 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from ova.cli import options, outputs
+from ova.cli import options
 from ova.cli.console import plain_console
+from ova.modelfolder import outputs
 
 
 def train(
@@ -122,12 +123,12 @@ def train(
         ova train mails.csv --text body --label folder --score max_p
     """
     outputs.check_folder("--out", out, filter(None, (data, test, outside, encoder)))
-    from ova.cli.progress import show
     from ova.modelfolder.names import REPORT
     from ova.modelfolder.perclass import WARNING, lines
     from ova.modelfolder.train import train as carry_out
     from ova.posthoc.threshold import Promise
     from ova.training.engine import Machine, launch
+    from ova.training.progress import show
     from ova.userdata.gather import gather
     from ova.userdata.request import Request
 

@@ -8,9 +8,10 @@ from rich.console import Console
 from rich.table import Table
 from typer import Argument, Option
 
-from ova.cli import options, outputs
+from ova.cli import options
 from ova.cli.console import plain_console
 from ova.errors import pick
+from ova.modelfolder import outputs
 
 if TYPE_CHECKING:
     from ova.training.engine import Machine
@@ -76,8 +77,8 @@ def tune(
 
 def search_all(found: "Sequence[Search]", machine: "Machine") -> None:
     """Work on one search after the other and print what came out."""
-    from ova.cli.progress import show
     from ova.training.engine import launch
+    from ova.training.progress import show
     from ova.training.search import tune as trials
 
     console, fabric = plain_console(), launch(machine, found[0].base.precision)

@@ -42,6 +42,11 @@ def read_any(path: Path, how: Reading = PLAIN) -> Predictions:
         return _collect(chunks(path, not how.outside), how)
 
 
+def taken(chunk: Chunk, how: Reading = PLAIN) -> Predictions:
+    """The predictions of columns in memory; errors name the row."""
+    return _collect(iter([chunk]), how)
+
+
 def _collect(chunks: Iterator[Chunk | Predictions], how: Reading) -> Predictions:
     parts: list[Predictions] = []
     names: set[Any] = set()

@@ -23,10 +23,11 @@ from ova.posthoc.calibration import CALIBRATIONS, Calibration
 from ova.posthoc.independent import Rows, numbered, one_of_each
 from ova.posthoc.threshold import Threshold, fit_threshold, renamed
 from ova.predictions import Predictions
-from ova.predictions.columns import NONE, NONE_LABEL
+from ova.predictions.columns import NONE
 from ova.scores import SCORES, FittedScores, Outputs
 from ova.scores import fit as fit_scores
 from ova.training.drawing import Drawing
+from ova.training.rejecting import refusal, with_refusals
 
 Floats = NDArray[np.float64]
 
@@ -133,11 +134,7 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
             return np.asarray(labels)
         limit = self.threshold_.value if isinstance(self.threshold_, Threshold) else self.threshold_
         refused = ~(self._decisive(X, p) > limit)
-        if isinstance(self.reject_label_, str) != (labels.dtype.kind in "US"):
-            labels = labels.astype(object)  # a text among numbers, or the other way round
-        out = labels.astype(np.result_type(labels, np.asarray(self.reject_label_)))
-        out[refused] = self.reject_label_
-        return np.asarray(out)
+        return with_refusals(labels, refused, self.reject_label_)
 
     def predict_proba(self, X: Any) -> Floats:
         """The probability of each class, in the order of `classes_`; see the class for their sum.
@@ -235,11 +232,7 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
         if self.threshold is None and self.accuracy is None:
             return None
         label = self.none_label if self.reject_label is None else self.reject_label
-        if label is None:
-            label = -1 if self.classes_.dtype.kind in "iuf" else NONE_LABEL
-        if label in self.classes_.tolist():
-            raise BadInput(f"the reject label {label!r} is one of the classes; give another")
-        return label
+        return refusal(label, self.classes_)
 
     def _scale(self, X: Floats) -> None:
         """Remember mean and spread of the columns; one that never varies stays as it is."""

@@ -24,28 +24,29 @@ def draw(rows: Sequence[Row], labels: Sequence[str]) -> theme.Chart:
     """One panel per label and OOD set; each set's bars sum to one."""
     shown = theme.present(rows, labels)
     places = [(label, name) for name in distinct(rows, "dataset") for label in shown]
-    charts = [panel(label, name) for label, name in places]
+    sets = [name for name in SETS if any(row[name] for row in rows)]
+    charts = [panel(label, name, sets) for label, name in places]
     chart = alt.concat(*charts, columns=4, spacing=24)
     panels = [{"label": label} for label, _ in places]
     return theme.finish(chart, rows, linked=True, cell=170, extra=68, limit=320, children=panels)
 
 
-def panel(label: str, name: str) -> theme.Chart:
-    """Three outlines over the confidence axis."""
+def panel(label: str, name: str, sets: Sequence[str]) -> theme.Chart:
+    """An outline over the confidence axis for each set that has a row."""
     base = (
         alt.Chart()
         .transform_filter(theme.SHOWN)
         .transform_filter((alt.datum.label == label) & (alt.datum.dataset == name))
-        .transform_fold(list(SETS), as_=["set", "count"])
+        .transform_fold(list(sets), as_=["set", "count"])
         .transform_aggregate(count="sum(count)", groupby=["set", "lower", "upper"])
         .transform_joinaggregate(all="sum(count)", groupby=["set"])
         .transform_calculate(share="datum.all ? datum.count / datum.all : 0")
     )
-    scale = alt.Scale(domain=list(SETS), range=list(SETS.values()))
+    scale = alt.Scale(domain=list(sets), range=[SETS[each] for each in sets])
     names = alt.Legend(
         labelExpr="datum.label == 'outside' ? 'unknown' : datum.label", symbolOpacity=1
     )
-    what = alt.Color("set:N", title=None, scale=scale, sort=list(SETS), legend=names)
+    what = alt.Color("set:N", title=None, scale=scale, sort=list(sets), legend=names)
     bars = base.mark_bar(opacity=0.45, strokeWidth=0).encode(
         x=theme.CONFIDENCE,
         x2="upper:Q",

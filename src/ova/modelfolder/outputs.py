@@ -1,6 +1,6 @@
-"""What a command may write: none of its inputs, no file that belongs to a run or a model.
+"""What may be written: none of its inputs, no file that belongs to a run or a model.
 
-Every command that writes asks here before any work: what is said after an hour helps nobody.
+Whoever writes asks here before any work: what is said after an hour helps nobody.
 """
 
 import os

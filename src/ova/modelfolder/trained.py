@@ -1,0 +1,138 @@
+"""A trained model as an object: answers, probabilities, measurements, export, and how it shows itself."""
+
+import weakref
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+from shutil import copytree, rmtree
+from typing import Any
+
+from ova.errors import BadInput, mendable, require
+from ova.metrics.measured import Evaluation
+from ova.modelfolder import outputs
+from ova.modelfolder.asking import Said, ask, probabilities
+from ova.modelfolder.folder import facts_of
+from ova.modelfolder.folder import load as read_folder
+from ova.modelfolder.judging import judge
+from ova.modelfolder.names import RUN
+from ova.posthoc.threshold import Threshold
+from ova.predictions.columns import Array
+from ova.predictions.listing import Table, html_table
+from ova.userdata.given import in_words_of_python
+
+
+class TrainedModel:
+    """What `ova.train` and `ova.load` give."""
+
+    def __init__(self, folder: Path, notes: Sequence[str] = (), held: Path | None = None) -> None:
+        self.model = read_folder(folder)
+        self.folder = folder
+        self.notes = tuple(notes)  # what the training found about its data
+        if held is not None:  # a temporary folder goes with the object
+            weakref.finalize(self, rmtree, held, ignore_errors=True)
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The names of the classes, in the order of the probabilities."""
+        return self.model.classes
+
+    @property
+    def threshold(self) -> Threshold:
+        """When the model answers, and what is promised of that."""
+        return self.model.shown
+
+    @property
+    def score(self) -> str:
+        """The score that the threshold is compared with; the confidence is `max_p`."""
+        return self.model.evidence.name
+
+    @property
+    def run_folder(self) -> Path:
+        """The run behind the model, which pictures are drawn from."""
+        return self.folder / RUN
+
+    def predict(self, inputs: Any, threshold: float | None = None) -> Table[Said]:
+        """What the model says about each input, in order: a row each, `label` None where it refuses.
+
+        Inputs are a list of texts, a data frame with the columns of the training data, rows of
+        numbers in their order, image files, or a `Path`. Another threshold is one of confidences; the promise is
+        then void.
+        """
+        if threshold is not None and not 0 <= threshold <= 1:
+            raise BadInput(f"threshold {threshold} is no confidence; give a number from 0 to 1")
+        with in_words_of_python({}):
+            return ask(self.model, inputs, threshold)
+
+    def predict_proba(self, inputs: Any) -> Array:
+        """The probability of each class, in the order of `classes`; one-vs-all, they may all be small.
+
+        Uncalibrated. A row that cannot be used is NaN.
+        """
+        with in_words_of_python({}):
+            return probabilities(self.model, inputs)
+
+    def evaluate(
+        self, test: Any, labels: Any = None, *, outside: Any = None, label: str = ""
+    ) -> Evaluation:
+        """Accuracy, calibration and refusals on rows with labels, and on rows of none of the classes."""
+        with in_words_of_python({}):
+            return judge(self.model, self.folder, (test, labels), outside, label)
+
+    def export(self, path: str | Path) -> Path:
+        """Write the model as one ONNX file, which is kept only if it agrees with this one."""
+        place = Path(path)
+        require("onnx")
+        if place.suffix.lower() != ".onnx":
+            raise BadInput(f"{place}: a model is exported to a file that ends with .onnx")
+        outputs.check_files({"path": place}, [])
+        from ova.modelfolder.export import export
+
+        export(self.model, place)
+        return place
+
+    def save(self, folder: str | Path) -> Path:
+        """Copy the model with its report to a folder that is not there yet, or empty."""
+        place = Path(folder)
+        outputs.check_folder("folder", place)
+        if place.exists() and any(place.iterdir()):
+            raise BadInput(f"{place} is not empty; name a folder that is not there yet")
+        facts_of(self.folder)  # it is still the model that was loaded
+        beside = place.with_name(f".{place.name}.part")
+        rmtree(beside, ignore_errors=True)
+        try:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            copytree(self.folder, beside)
+            beside.replace(place)
+        except OSError as error:
+            raise mendable(error) from error
+        finally:
+            rmtree(beside, ignore_errors=True)
+        return place
+
+    def __repr__(self) -> str:
+        about = f"{self.model.kind}, {len(self.classes)} classes, {self.model.facts['formulation']}"
+        return f"ova model ({about}): by {self.score}, {self.threshold}"
+
+    def _repr_html_(self) -> str:
+        calibration = self.model.calibration
+        facts = {
+            "classes": ", ".join(self.classes),
+            "formulation": self.model.facts["formulation"],
+            "score that decides": self.score,
+            "because": self.model.evidence.why,
+            "promise": str(self.threshold),
+            "confidences": f"uncalibrated: {calibration}"
+            if isinstance(calibration, str)
+            else "calibrated",
+            "notes": "; ".join(self.notes),
+        }
+        rows = [[name, value] for name, value in facts.items() if value]
+        head = f"ova model: {self.model.kind}, {len(self.classes)} classes"
+        return f"<p>{escape(head)}</p>{html_table(['', ''], rows)}"
+
+
+def load(folder: str | Path) -> TrainedModel:
+    """The model in a folder of `ova train` or `ova.train`; nothing in it can run code."""
+    if not isinstance(folder, str | Path):
+        raise BadInput(f"a model is loaded from the path of its folder, not from {folder!r}")
+    return TrainedModel(Path(folder))
