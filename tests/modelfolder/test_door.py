@@ -81,7 +81,7 @@ def test_every_shape_of_input_gets_the_same_answers(
         assert list(texts.predict(shape)) == want
     p = texts.predict_proba(cells)
     assert p.shape == (20, 3)
-    guess = [row.label or row.runner_up for row in want]
+    guess = [row.best_guess for row in want]
     assert [texts.classes[k] for k in p.argmax(1)] == guess
 
 
@@ -99,7 +99,7 @@ def test_a_refusal_says_why_and_what_is_nearest(points: TrainedModel) -> None:
     inside, far, bad = points.predict({"x": [-4.0, 50.0, None], "y": [0.0, -50.0, None]})
     assert (inside.label, inside.why) == ("a", None)
     assert far.label is None
-    assert far.runner_up in points.classes
+    assert far.best_guess in points.classes
     assert re.fullmatch(r"nearest -[\d.]+ is not above -[\d.]+", there(far.why))
     assert (bad.label, bad.confidence, bad.why) == (None, None, "every column is empty")
     assert "(a)" in there(inside.nearest)
@@ -208,7 +208,7 @@ def test_measured_on_rows_that_it_has_not_seen(points: TrainedModel, tmp_path: P
     measured = points.evaluate(test, outside=far)
     said, strange = points.predict(test), points.predict(far)
     known = test["label"] != "other"
-    best = pd.Series([row.label or row.runner_up for row in said])
+    best = pd.Series([row.best_guess for row in said])
     assert measured.value("accuracy") == pytest.approx((best == test["label"])[known].mean())
     label = pd.Series([row.label for row in said])
     answered = label.notna()
@@ -244,7 +244,7 @@ def test_images(tmp_path: Path) -> None:
     one = folder / "red" / "0.png"
     assert list(model.predict(str(one))) == list(model.predict([one]))
     assert len(model.predict(folder)) == 75
-    right = [row.label or row.runner_up for row in model.predict(folder)]
+    right = [row.best_guess for row in model.predict(folder)]
     names = [Path(row.input).parent.name for row in model.predict(folder)]
     share = np.mean([a == b for a, b in zip(right, names, strict=True)])
     assert model.evaluate(folder).value("accuracy") == pytest.approx(share)
