@@ -76,9 +76,11 @@ def predict(
     else:
         separated(counted(), sys.stdout, columns, "\t")
     limit = loaded.shown.value if threshold is None else threshold
+    each = threshold is None and hasattr(loaded.shown, "parts")
     by_score = threshold is None and loaded.evidence.name != "max_p"
     of = f" of {loaded.evidence.name}" if by_score else ""
-    told = f"{counts['rows']} inputs, {counts['refused']} {NONE_LABEL} (not above {limit:.6g}{of})"
+    below = "each class has a threshold" if each else f"not above {limit:.6g}"
+    told = f"{counts['rows']} inputs, {counts['refused']} {NONE_LABEL} ({below}{of})"
     typer.echo(f"{told}, {counts['bad']} could not be used", err=True)
     if isinstance(loaded.calibration, str):
         typer.echo(f"the confidences are uncalibrated: {loaded.calibration}", err=True)

@@ -129,7 +129,9 @@ def decide(
     # Uncalibrated it is the very number that is compared, with its rounding.
     sure = torch.from_numpy(p.confidence) if isinstance(model.calibration, str) else of(top)
     score = model.evidence(rows)
-    answered = model.threshold.answers(score) if threshold is None else sure > threshold
+    answered = (
+        model.threshold.answers(score, p.prediction) if threshold is None else sure > threshold
+    )
     columns = (top, second, sure, of(second), answered, score)
     for best, other, c, less, above, value in zip(*(x.tolist() for x in columns), strict=True):
         if above:

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from ova.errors import BadInput
 from ova.files import read_object, reading, sha256, write_json, write_text
-from ova.modelfolder import confidence, keeping
+from ova.modelfolder import confidence, each_class, keeping
 from ova.modelfolder.evidence import Evidence, forward_of
 from ova.modelfolder.names import CALIBRATION, MANIFEST, MODEL, WEIGHTS
 from ova.models import model as model_called
@@ -20,6 +20,7 @@ from ova.models.configuration import read_config
 from ova.models.pretrained import FROZEN, empty_encoder, is_folder
 from ova.nn.formulation import Formulation
 from ova.posthoc.calibration import Top
+from ova.posthoc.per_class import Thresholds
 from ova.posthoc.threshold import Threshold
 from ova.training import checkpoint
 from ova.training.classifier import Classifier, assemble, together
@@ -42,12 +43,12 @@ class Model:
     form: Formulation
     preparation: Preparation
     evidence: Evidence  # the score that decides
-    threshold: Threshold  # of that score; of max p it is the uncalibrated confidence
+    threshold: Threshold | Thresholds  # of that score; of max p it is the uncalibrated confidence
     calibration: Top | str  # or the reason why there is none
     facts: Mapping[str, Any]
 
     @property
-    def shown(self) -> Threshold:
+    def shown(self) -> Threshold | Thresholds:
         """The threshold on the scale of the calibrated confidences, where these decide."""
         return confidence.shown(self.threshold, self.calibration, self.form, self.evidence.name)
 
@@ -62,7 +63,7 @@ def save(
     folder: Path,
     gathered: Gathered,
     evidence: Evidence,
-    threshold: Threshold,
+    threshold: Threshold | Thresholds,
     calibration: Top | str,
     manifest: Any,
 ) -> None:
@@ -170,7 +171,7 @@ def load(folder: Path) -> Model:
         nets = [empty(folder, facts) for _ in range(members)]
         net = together(nets, facts["formulation"]) if members > 1 else nets[0]
         prepared = preparation(facts["kind"], facts["preparation"], folder)
-        threshold = Threshold.from_json(facts["threshold"])
+        threshold = each_class.from_json(facts["threshold"], len(classes))
         calibration: Top | str = "an earlier version of ova trained the model"
         if CALIBRATION in facts["parts"]:
             calibration = confidence.read(folder / CALIBRATION, form)

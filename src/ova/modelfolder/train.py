@@ -1,6 +1,6 @@
 """Train a model folder: the stages of every run, then threshold, calibration and the page."""
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from shutil import rmtree
@@ -11,12 +11,13 @@ from ova.data.task import Task
 from ova.errors import BadInput, pick
 from ova.files import beside, read_object
 from ova.metrics import METRICS
-from ova.modelfolder import confidence, names
+from ova.modelfolder import confidence, each_class, names
 from ova.modelfolder import folder as model_folder
 from ova.modelfolder.deciding import decided, judged
 from ova.modelfolder.evidence import Evidence, forward_of, head_of
 from ova.modelfolder.promise import check, outcomes, promised
 from ova.posthoc.calibration import Top
+from ova.posthoc.per_class import EachClass, Thresholds
 from ova.posthoc.threshold import Promise, Threshold
 from ova.predictions import Predictions, read
 from ova.predictions.sets import TEST, VALIDATION
@@ -50,8 +51,10 @@ class Trained:
     """What a finished training says of its model."""
 
     evidence: Evidence  # the score that decides
-    threshold: Threshold
-    shown: Threshold  # the same on the scale of the calibrated confidences, where they decide
+    threshold: Threshold | Thresholds
+    shown: (
+        Threshold | Thresholds
+    )  # the same on the scale of the calibrated confidences, where they decide
     calibration: Top | str  # or the reason why there is none
     outcomes: Mapping[str, str]  # what the threshold does on rows that it has not seen, by set
 
@@ -96,7 +99,7 @@ def train(
         out, gathered, evidence, trained.threshold, trained.calibration, read_object(run / MANIFEST)
     )
     yield Stage("report")  # after the model, which no page may cost
-    write_page([read_run(run)], out / names.REPORT, model=facts_of(trained, rows))
+    write_page([read_run(run)], out / names.REPORT, model=facts_of(trained, rows, task.classes))
     for name in (CHECKPOINT, BEST):  # the way there is of no more use
         (run / name).unlink(missing_ok=True)
     return trained
@@ -114,7 +117,11 @@ def conclude(
     The threshold is of the score, which is the confidence of `judged`; the confidences of `rows`
     are what the model says.
     """
-    threshold = promised(judged, wanted, recipe.seed)
+    threshold: Threshold | Thresholds
+    if isinstance(wanted, EachClass):
+        threshold = each_class.promised(judged[VALIDATION], judged["calibration"], wanted)
+    else:
+        threshold = promised(judged, wanted, recipe.seed)
     calibration = confidence.fit(rows["calibration"])
     form = form_of(recipe)
     shown = confidence.shown(threshold, calibration, form, evidence.name)
@@ -122,7 +129,9 @@ def conclude(
     return Trained(evidence, threshold, shown, calibration, seen)
 
 
-def facts_of(trained: Trained, rows: Mapping[str, Predictions]) -> ModelFacts:
+def facts_of(
+    trained: Trained, rows: Mapping[str, Predictions], classes: Sequence[str]
+) -> ModelFacts:
     """What the page says of the model."""
     calibration, ece = trained.calibration, METRICS["ece"]
     return ModelFacts(
@@ -130,6 +139,7 @@ def facts_of(trained: Trained, rows: Mapping[str, Predictions]) -> ModelFacts:
         score=trained.evidence.name,
         why=trained.evidence.why,
         calibrated=trained.shown.value if isinstance(calibration, Top) else None,
+        classes=classes,
         outcomes=[f"{name}: {outcome}" for name, outcome in trained.outcomes.items()],
         calibration=confidence.to_json(calibration),
         ece=ece(rows[TEST]),

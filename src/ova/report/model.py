@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ova.posthoc.per_class import Thresholds
 from ova.posthoc.threshold import Promise, Threshold
 from ova.report.markup import Markup, el, join
 from ova.report.numbers import percent, plain
@@ -21,7 +22,10 @@ PARTS = {
 class ModelFacts:
     """What a model folder says of its model; None is what could not be measured."""
 
-    threshold: Threshold  # of the score that decides; of max p it is the uncalibrated confidence
+    threshold: (
+        Threshold | Thresholds
+    )  # of the score that decides; of max p it is the uncalibrated confidence
+    classes: Sequence[str] = ()  # names, where each has a threshold
     score: str = "max_p"  # which decides
     why: str = ""  # it does
     calibrated: float | None = None  # its value on the scale of the calibrated confidences
@@ -33,8 +37,9 @@ class ModelFacts:
     @property
     def start(self) -> float | None:
         """Where the slider of the page, which is of max p, stands first; None where it has no place."""
-        by_confidence = self.threshold.promised and self.score == "max_p"
-        return max(0.0, self.threshold.value) if by_confidence else None
+        if isinstance(self.threshold, Thresholds) or self.score != "max_p":
+            return None
+        return max(0.0, self.threshold.value) if self.threshold.promised else None
 
 
 def section(model: ModelFacts) -> Markup:
@@ -67,14 +72,22 @@ def promise(model: ModelFacts) -> Markup:
         el("p", said),
         wanted,
         el("p", end),
+        each_class(threshold, model.classes) if isinstance(threshold, Thresholds) else None,
         el("p", f"The score {model.score} decides: {model.why}.", class_="unit")
         if model.why
         else None,
     )
 
 
+def each_class(threshold: Thresholds, names: Sequence[str]) -> Markup:
+    """For how many classes the promise stands, and which are never answered, with the reason."""
+    return el("ul", [el("li", line) for line in threshold.lines(names or None)])
+
+
 def rule(model: ModelFacts) -> list[Any]:
     """The threshold, on the scale of the answers; the charts of the page have the other."""
+    if isinstance(model.threshold, Thresholds):
+        return ["By class ", el("small", "above a threshold of the class that it would answer")]
     value, calibrated = model.threshold.value, model.calibrated
     if value == -math.inf:
         return ["Always ", el("small", "whatever its confidence")]
@@ -98,14 +111,14 @@ def parts(promise: Promise) -> list[str]:
     return [text.format(share(value)) for text, value in wanted if value is not None]
 
 
-def basis(threshold: Threshold) -> str:
+def basis(threshold: Threshold | Thresholds) -> str:
     """The examples that the promise rests on, and what was seen on them."""
     none = f" ({threshold.none:,} of them of none of the classes)" if threshold.none else ""
     answered = f"of which {percent(threshold.answered)} are answered"
     said = f"It rests on {threshold.n:,} held-out examples{none}, {answered}"
     if threshold.accuracy is not None:
         said += f", {percent(threshold.accuracy)} of those rightly"
-    if threshold.leak is not None:
+    if isinstance(threshold, Threshold) and threshold.leak is not None:
         said += f"; of {threshold.outside:,} examples of no class {percent(threshold.leak)} are answered"
     return f"{said}."
 
