@@ -1,4 +1,4 @@
-"""Every Python block of the tutorials and of two other pages runs, top to bottom."""
+"""Every Python block of the tutorials and of three other pages runs, top to bottom."""
 
 import re
 from pathlib import Path
@@ -6,7 +6,10 @@ from pathlib import Path
 import pytest
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
-PAGES = [DOCS / "calibration.md", DOCS / "threshold.md", *sorted((DOCS / "tutorials").glob("*.md"))]
+PAGES = [
+    *(DOCS / f"{name}.md" for name in ("calibration", "sets", "threshold")),
+    *sorted((DOCS / "tutorials").glob("*.md")),
+]
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
