@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ova.nn.modules import Loss as Loss
     from ova.nn.pretrained import from_pretrained as from_pretrained
     from ova.posthoc.calibration import CALIBRATIONS as CALIBRATIONS
+    from ova.posthoc.outside import outside as outside
     from ova.posthoc.sets import fit_sets as fit_sets
     from ova.posthoc.threshold import fit_threshold as fit_threshold
     from ova.predictions import Predictions as Predictions
@@ -44,6 +45,7 @@ _HOME = {
     "fit_sets": "posthoc.sets",
     "fit_threshold": "posthoc.threshold",
     "from_pretrained": "nn.pretrained",
+    "outside": "posthoc.outside",
 }
 
 __all__ = sorted(_HOME)  # noqa: PLE0605
