@@ -180,6 +180,13 @@ def test_predictions_without_probabilities_and_of_other_classes_are_refused() ->
         fit_sets(said)
     with pytest.raises(BadInput, match="the sets are of 2 classes, these are 3"):
         fit_sets(([[0.5, 0.5]], [0])).predict([[0.1, 0.2, 0.3]])
-    for row in ({}, fit_sets(([[0.5]], [0])).to_json() | {"limits": [1.0, 2.0]}):
+    wrong = (
+        {"limits": [1.0, 2.0]},
+        {"limits": ["nan"]},
+        {"method": "b"},
+        {"coverage": 2},
+        {"seed": -1},
+    )
+    for row in ({}, *(fit_sets(([[0.5]], [0])).to_json() | part for part in wrong)):
         with pytest.raises(BadInput, match="not sets written by ova"):
             Sets.from_json(row)

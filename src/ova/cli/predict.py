@@ -33,6 +33,21 @@ def predict(
             help="Name the nearest training rows, where the model decides by a score that has them.",
         ),
     ] = False,
+    sets: Annotated[
+        bool,
+        Option(
+            "--sets",
+            help="Also the set of classes that each input may belong to: of inputs of any class it "
+            "holds the right one in 95 % of the cases.",
+        ),
+    ] = False,
+    fdr: Annotated[
+        float | None,
+        Option(
+            help="Instead of the threshold: name, of all inputs together, those of none of the "
+            "classes, of which at most this share is expected to be wrong, e.g. 0.1."
+        ),
+    ] = None,
 ) -> None:
     """Print label or "none of the above", confidence and runner-up for each input, in order.
 
@@ -45,27 +60,42 @@ def predict(
 
         ova predict model/ new.csv --out answers.csv --explain
 
+        ova predict model/ new.csv --out answers.csv --sets
+
+        ova predict model/ new.csv --out answers.csv --fdr 0.1
+
         echo "what is my balance" | ova predict model/ -
     """
     import sys
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from ova.modelfolder.answer import Answer, answers
+    from ova.modelfolder.batch import named
     from ova.modelfolder.folder import load
-    from ova.modelfolder.write import COLUMNS, EXPLAINED, check, separated, write
+    from ova.modelfolder.held import sets_of
+    from ova.modelfolder.write import COLUMNS, check, separated, write
     from ova.predictions import NONE_LABEL
 
     if threshold is not None and not 0 <= threshold <= 1:
         raise BadInput(f"--threshold {threshold} is no confidence; give a number from 0 to 1")
+    if fdr is not None and not 0 < fdr < 1:
+        raise BadInput(f"--fdr {fdr} is no share; give a number between 0 and 1")
+    if threshold is not None and fdr is not None:
+        raise BadInput("--threshold and --fdr each say what is refused; give one of them")
     if out is not None:
         check(out)  # before any work
         outputs.check_files({"--out": out}, inputs)
     loaded = load(model)
-    columns = EXPLAINED if explain else COLUMNS
+    columns = (*COLUMNS, *(["nearest"] if explain else []), *(["set"] if sets else []))
+    kept = sets_of(loaded.kept) if sets else None
+    above = -1 if fdr is not None else threshold  # of all inputs the best class, to begin with
+    said: Iterable[Answer] = answers(loaded, inputs, above, explain=explain, sets=kept)
+    if fdr is not None:
+        said = named(said, loaded.kept, fdr)
     counts = {"rows": 0, "bad": 0, "refused": 0}
 
     def counted() -> Iterator[Answer]:
-        for answer in answers(loaded, inputs, threshold, explain=explain):
+        for answer in said:
             counts["rows"] += 1
             counts["bad"] += answer.problem is not None
             counts["refused"] += answer.label == NONE_LABEL
@@ -80,6 +110,8 @@ def predict(
     by_score = threshold is None and loaded.evidence.name != "max_p"
     of = f" of {loaded.evidence.name}" if by_score else ""
     below = "each class has a threshold" if each else f"not above {limit:.6g}"
+    if fdr is not None:
+        below, of = f"of these at most {fdr:g} are expected to be wrong", ""
     told = f"{counts['rows']} inputs, {counts['refused']} {NONE_LABEL} ({below}{of})"
     typer.echo(f"{told}, {counts['bad']} could not be used", err=True)
     if isinstance(loaded.calibration, str):

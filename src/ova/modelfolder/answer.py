@@ -15,6 +15,7 @@ from ova.errors import BadInput
 from ova.modelfolder.confidence import confidence_of
 from ova.modelfolder.evidence import BATCH
 from ova.modelfolder.folder import Model
+from ova.posthoc.sets import Sets
 from ova.predictions import NONE, NONE_LABEL, Predictions
 from ova.scores import Outputs
 from ova.userdata.rows import FILE, Frame, chunks, images_below, in_pieces, standard_input
@@ -35,10 +36,16 @@ class Answer:
     score: float | None = None  # what the threshold of the model is compared with
     problem: str | None = None
     nearest: str | None = None  # training rows, where an explanation was asked for
+    set: str | None = None  # the classes that it may belong to, where they were asked for
 
 
 def answers(
-    model: Model, inputs: Sequence[str], threshold: float | None = None, *, explain: bool = False
+    model: Model,
+    inputs: Sequence[str],
+    threshold: float | None = None,
+    *,
+    explain: bool = False,
+    sets: Sets | None = None,
 ) -> Iterator[Answer]:
     """One answer per row of the inputs, in their order, whatever their number.
 
@@ -54,7 +61,7 @@ def answers(
     for frames in [pictures(inputs)] if images else (rows(model, source) for source in inputs):
         first = 1
         for frame in frames:
-            yield from answer(model, frame, first, threshold, explain)
+            yield from answer(model, frame, first, threshold, explain=explain, sets=sets)
             first += len(frame)
 
 
@@ -81,7 +88,13 @@ def rows(model: Model, source: str) -> Iterator[Frame]:
 
 
 def answer(
-    model: Model, frame: Frame, first: int, threshold: float | None, explain: bool = False
+    model: Model,
+    frame: Frame,
+    first: int,
+    threshold: float | None,
+    *,
+    explain: bool = False,
+    sets: Sets | None = None,
 ) -> Iterator[Answer]:
     """The answers for one chunk; `first` is the number of its first row."""
     if not len(frame):
@@ -94,10 +107,20 @@ def answer(
     bad = {**dict.fromkeys(large, "numbers too large for the network"), **encoded.bad}
     rows = said_by(model, f, z)
     near = nearest(model, rows) if explain else [None] * len(rows)
-    said = zip(cells, decide(model, rows, z, threshold), near, strict=True)
-    for row, (cell, its, by) in enumerate(said):
+    inside = [None] * len(rows) if sets is None else may_be(model, rows, sets)
+    said = zip(cells, decide(model, rows, z, threshold), near, inside, strict=True)
+    for row, (cell, its, by, of) in enumerate(said):
         name = "" if cell is None else str(cell)
-        yield Answer(name, problem=bad[row]) if row in bad else Answer(name, *its, nearest=by)
+        if row in bad:
+            yield Answer(name, problem=bad[row])
+        else:
+            yield Answer(name, *its, nearest=by, set=of)
+
+
+def may_be(model: Model, rows: Outputs, sets: Sets) -> Iterator[str]:
+    """The classes in the set of each row; "none of the above" where there is none."""
+    p = np.exp(np.minimum(rows.log_p, 0))
+    return ("; ".join(its) or NONE_LABEL for its in sets.lists(p, model.classes))
 
 
 def said_by(model: Model, f: Tensor, z: Tensor) -> Outputs:

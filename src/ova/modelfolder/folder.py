@@ -14,7 +14,8 @@ from ova.errors import BadInput
 from ova.files import read_object, reading, sha256, write_json, write_text
 from ova.modelfolder import confidence, each_class, keeping
 from ova.modelfolder.evidence import Evidence, forward_of
-from ova.modelfolder.names import CALIBRATION, MANIFEST, MODEL, WEIGHTS
+from ova.modelfolder.held import Held
+from ova.modelfolder.names import CALIBRATION, HELD, MANIFEST, MODEL, WEIGHTS
 from ova.models import model as model_called
 from ova.models.configuration import read_config
 from ova.models.pretrained import FROZEN, empty_encoder, is_folder
@@ -45,6 +46,7 @@ class Model:
     evidence: Evidence  # the score that decides
     threshold: Threshold | Thresholds  # of that score; of max p it is the uncalibrated confidence
     calibration: Top | str  # or the reason why there is none
+    kept: Held | None  # of the rows that carry the promise; earlier versions kept nothing
     facts: Mapping[str, Any]
 
     @property
@@ -59,12 +61,14 @@ class Model:
         return f.float(), z.float()
 
 
-def save(
+def save(  # noqa: PLR0913  every part of a model
     folder: Path,
     gathered: Gathered,
     evidence: Evidence,
     threshold: Threshold | Thresholds,
     calibration: Top | str,
+    *,
+    kept: Held,
     manifest: Any,
 ) -> None:
     """Write all parts beside the weights, last `model.json`, which names the hashes of all.
@@ -75,7 +79,8 @@ def save(
     (folder / MODEL).unlink(missing_ok=True)
     write_json(folder / MANIFEST, manifest)
     write_json(folder / CALIBRATION, confidence.to_json(calibration))
-    parts = [WEIGHTS, MANIFEST, CALIBRATION, *keeping.write(folder, evidence)]
+    write_json(folder / HELD, kept.to_json(), indent=0)
+    parts = [WEIGHTS, MANIFEST, CALIBRATION, HELD, *keeping.write(folder, evidence)]
     if isinstance(prepared, Tokens):
         write_text(folder / TOKENIZER, prepared.tokenizer.to_str(pretty=False))
         parts.append(TOKENIZER)
@@ -140,7 +145,7 @@ def facts_of(folder: Path) -> dict[str, Any]:
     with reading(path, "a model of `ova train`"):
         parts = {str(name): str(wanted) for name, wanted in content["parts"].items()}
     for name, wanted in parts.items():
-        if name not in (WEIGHTS, MANIFEST, TOKENIZER, CALIBRATION, *keeping.PARTS):
+        if name not in (WEIGHTS, MANIFEST, TOKENIZER, CALIBRATION, HELD, *keeping.PARTS):
             raise BadInput(f"{path} names a part that no model has: {name!r}")
         if not (folder / name).is_file():
             raise BadInput(f"{folder}: {name} is missing")
@@ -176,6 +181,9 @@ def load(folder: Path) -> Model:
         if CALIBRATION in facts["parts"]:
             calibration = confidence.read(folder / CALIBRATION, form)
         evidence = keeping.read(folder, facts)
+        kept = None  # of earlier versions
+        if HELD in facts["parts"]:
+            kept = Held.from_json(read_object(folder / HELD), len(classes))
     checkpoint.restore(net, checkpoint.load(folder / WEIGHTS)[0], folder / WEIGHTS)
     return Model(
         kind=facts["kind"],
@@ -186,5 +194,6 @@ def load(folder: Path) -> Model:
         evidence=evidence,
         threshold=threshold,
         calibration=calibration,
+        kept=kept,
         facts=facts,
     )

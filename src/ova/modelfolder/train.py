@@ -15,6 +15,7 @@ from ova.modelfolder import confidence, each_class, names
 from ova.modelfolder import folder as model_folder
 from ova.modelfolder.deciding import decided, judged
 from ova.modelfolder.evidence import Evidence, forward_of, head_of
+from ova.modelfolder.held import held
 from ova.modelfolder.promise import check, outcomes, promised
 from ova.posthoc.calibration import Top
 from ova.posthoc.per_class import EachClass, Thresholds
@@ -44,6 +45,8 @@ from ova.training.run_folder import read as read_run
 from ova.training.stages import Event, Stage, stages
 from ova.training.together import form_of
 from ova.userdata.gather import Gathered
+
+CARRIES = "calibration"  # the rows that carry the promise
 
 
 @dataclass(frozen=True)
@@ -94,9 +97,17 @@ def train(
     forward = forward_of(net, task.prepare)
     evidence = decided(forward, head_of(net), gathered, rows, score)
     yield Stage("threshold")
-    trained = conclude(rows, judged(evidence, forward, gathered, rows), evidence, wanted, recipe)
+    by_score = judged(evidence, forward, gathered, rows)
+    trained = conclude(rows, by_score, evidence, wanted, recipe)
+    kept = held(read(predictions_path(run, CARRIES)), by_score[CARRIES])
     model_folder.save(
-        out, gathered, evidence, trained.threshold, trained.calibration, read_object(run / MANIFEST)
+        out,
+        gathered,
+        evidence,
+        trained.threshold,
+        trained.calibration,
+        kept=kept,
+        manifest=read_object(run / MANIFEST),
     )
     yield Stage("report")  # after the model, which no page may cost
     write_page([read_run(run)], out / names.REPORT, model=facts_of(trained, rows, task.classes))
@@ -119,10 +130,10 @@ def conclude(
     """
     threshold: Threshold | Thresholds
     if isinstance(wanted, EachClass):
-        threshold = each_class.promised(judged[VALIDATION], judged["calibration"], wanted)
+        threshold = each_class.promised(judged[VALIDATION], judged[CARRIES], wanted)
     else:
         threshold = promised(judged, wanted, recipe.seed)
-    calibration = confidence.fit(rows["calibration"])
+    calibration = confidence.fit(rows[CARRIES])
     form = form_of(recipe)
     shown = confidence.shown(threshold, calibration, form, evidence.name)
     seen = dict(outcomes(judged, threshold, recipe.seed))

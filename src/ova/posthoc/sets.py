@@ -112,12 +112,14 @@ class Sets:
     def from_json(row: Mapping[str, Any]) -> "Sets":
         """What `to_json` wrote."""
         try:
+            method, coverage, seed = str(row["method"]), float(row["coverage"]), int(row["seed"])
             limits, n = tuple(map(float, row["limits"])), tuple(map(int, row["n"]))
-            found = Sets(**{**row, "limits": limits, "n": n})
-            wanted = len(n) if found.method == "class" else 1
-            if found.method not in STRANGENESS or len(limits) != wanted or np.isnan(limits).any():
+            wanted = len(n) if method == "class" else 1
+            if method not in STRANGENESS or len(limits) != wanted or np.isnan(limits).any():
                 raise ValueError("limits that do not fit the method")
-            return found
+            if not 0 < coverage < 1 or seed < 0:
+                raise ValueError("a coverage or a seed that cannot be")
+            return Sets(method, coverage, limits, n, seed, float(row["penalty"]), int(row["free"]))
         except (KeyError, TypeError, ValueError) as error:
             raise BadInput(f"not sets written by ova: {error}") from error
 
