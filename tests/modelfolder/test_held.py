@@ -15,7 +15,7 @@ from ova.errors import BadInput
 from ova.modelfolder.answer import answers
 from ova.modelfolder.batch import named
 from ova.modelfolder.folder import Model, digest, load
-from ova.modelfolder.held import COVERAGE, Held, held, sets_of
+from ova.modelfolder.held import COVERAGE, Held, held, sets_of, tried
 from ova.posthoc.outside import outside
 from ova.posthoc.sets import fit_sets
 from ova.predictions import NONE, NONE_LABEL, Predictions, read
@@ -66,6 +66,17 @@ def test_the_sets_are_printed_by_name(case: Case, model: Model, tmp_path: Path) 
     assert all((row["set"] == NONE_LABEL) == (not its) for row, its in zip(rows, sets, strict=True))
     assert "set" not in predict(case, tmp_path / "b.csv")[0]
     assert [row.set for row in answers(model, [str(case[0])])] == [None] * len(rows)
+
+
+def test_the_page_says_what_the_sets_are_on_rows_that_they_have_not_seen(
+    case: Case, model: Model
+) -> None:
+    page = (case[1] / "report.html").read_text()
+    assert model.kept is not None
+    test = read(case[1] / "run/predictions/test.parquet")
+    assert f"test, sets: {tried(sets_of(model.kept), test)}" in page
+    right = sets_of(model.kept).predict(test)[np.arange(len(test)), test.target]
+    assert f"the right class in {right.mean():.1%} of".replace("%", " %") in page
 
 
 def test_a_batch_is_judged_at_once(case: Case, model: Model, tmp_path: Path) -> None:

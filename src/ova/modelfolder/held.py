@@ -52,6 +52,26 @@ def held(said: Predictions, judged: Predictions) -> Held:
     return Held(fit_sets(said, COVERAGE), scores)
 
 
+def tried(sets: Sets, p: Predictions) -> str:
+    """What the sets are on rows that they have not seen: their size, and what they hold.
+
+    >>> sets = fit_sets((np.linspace(0.1, 0.9, 40).repeat(2).reshape(40, 2), np.arange(40) % 2), 0.9)
+    >>> rows = [[0.9, 0.1], [0.0, 0.8], [0.0, 0.0], [0.9, 0.9]]
+    >>> p = Predictions.from_probs(rows, [0, 1, 1, NONE], normalised=False, keep_probs=True)
+    >>> tried(sets, p)
+    'sets of 1.00 classes, 25.0 % of 4 empty; the right class in 66.7 % of 3, 50.0 % of the class where it is least'
+    """
+    inside, known = sets.predict(p), p.target != NONE
+    size, empty = inside.sum(axis=1).mean(), (inside.sum(axis=1) == 0).mean()
+    words = f"sets of {size:.2f} classes, {empty:.1%} of {len(p)} empty"
+    if known.any():
+        y = p.target[known]
+        right = inside[known][np.arange(len(y)), y]
+        least = min(right[y == k].mean() for k in np.unique(y))
+        words += f"; the right class in {right.mean():.1%} of {len(y)}, {least:.1%} of the class where it is least"
+    return words.replace("%", " %")
+
+
 def sets_of(kept: Held | None) -> Sets:
     """The sets of a model, or the sentence why it has none."""
     if kept is None:

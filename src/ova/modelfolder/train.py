@@ -1,7 +1,7 @@
 """Train a model folder: the stages of every run, then threshold, calibration and the page."""
 
-from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from shutil import rmtree
 
@@ -15,12 +15,12 @@ from ova.modelfolder import confidence, each_class, names
 from ova.modelfolder import folder as model_folder
 from ova.modelfolder.deciding import decided, judged
 from ova.modelfolder.evidence import Evidence, forward_of, head_of
-from ova.modelfolder.held import held
+from ova.modelfolder.held import Held, held, tried
 from ova.modelfolder.promise import check, outcomes, promised
 from ova.posthoc.calibration import Top
 from ova.posthoc.per_class import EachClass, Thresholds
 from ova.posthoc.threshold import Promise, Threshold
-from ova.predictions import Predictions, read
+from ova.predictions import Predictions, SetName, read
 from ova.predictions.sets import TEST, VALIDATION
 from ova.report.model import ModelFacts
 from ova.report.page import write_page
@@ -100,6 +100,7 @@ def train(
     by_score = judged(evidence, forward, gathered, rows)
     trained = conclude(rows, by_score, evidence, wanted, recipe)
     kept = held(read(predictions_path(run, CARRIES)), by_score[CARRIES])
+    trained = replace(trained, outcomes={**trained.outcomes, **dict(sets_tried(kept, run, task))})
     model_folder.save(
         out,
         gathered,
@@ -138,6 +139,15 @@ def conclude(
     shown = confidence.shown(threshold, calibration, form, evidence.name)
     seen = dict(outcomes(judged, threshold, recipe.seed))
     return Trained(evidence, threshold, shown, calibration, seen)
+
+
+def sets_tried(kept: Held, run: Path, task: Task) -> Iterator[tuple[str, str]]:
+    """What the sets are on `test` and on the outside sets, where their probabilities were kept."""
+    for name in task.evaluations:
+        if not isinstance(kept.sets, str) and (name == TEST or SetName(name).outside):
+            p = read(predictions_path(run, name))
+            if p.probs is not None and len(p):
+                yield f"{name}, sets", tried(kept.sets, p)
 
 
 def facts_of(
