@@ -93,6 +93,7 @@ def test_large_whole_numbers_do_not_overflow() -> None:
     ("asked", "says"),
     [
         (([0.5], [0.5], 0.0), "fdr must lie strictly between 0 and 1"),
+        (([0.5], [0.5], 1.0), "fdr must lie strictly between 0 and 1"),
         (([0.5], [], 0.1), "no examples of the classes"),
         (([np.nan], [0.5], 0.1), "1 of 1 values of the score are NaN"),
     ],

@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -311,3 +312,19 @@ def test_pools_are_no_larger_than_they_must_be() -> None:
     assert pooled([100, 90, 20, 10], 0.9, 0.05) == [1, 2, 3]
     assert pooled([10, 10], 0.9, 0.05) == [0, 1]
     assert in_line(0.9 ** np.array([100, 36, 20]), 0.05) == 2
+
+
+def test_a_promise_for_some_stands_and_a_class_without_examples_answers_nothing() -> None:
+    said = drawn(np.random.default_rng(9), 400, np.array([0.95, 0.05]), np.zeros(2))
+    said = replace(said, classes=3)
+    found = fit_threshold(said, 0.9, per="class")
+    assert [part.promised for part in found.parts.values()] == [True, False, False]
+    assert found.promised
+    assert found.why_not == ""
+    assert found.none == int((said.target == NONE).sum())
+    assert (found.parts[2].n, found.parts[2].answered, found.parts[2].accuracy) == (0, 0.0, None)
+    nothing = fit_threshold(said.take(slice(0, 10)), 0.9, per="class")
+    assert not nothing.promised
+    assert nothing.why_not == "cannot be promised for any class"
+    assert nothing.value == math.inf
+    assert nothing.accuracy is None
