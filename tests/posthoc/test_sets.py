@@ -36,7 +36,7 @@ def test_the_limit_is_that_of_the_conformal_p_value(coverage: float) -> None:
     """In the set where (1 + #{held at least as strange}) / (n + 1) is above 1 - coverage, as fractions."""
     rng = np.random.default_rng(0)
     alpha = 1 - Fraction(str(coverage))
-    for n in (0, 1, 8, 9, 10, 18, 19, 20, 98, 99, 100):
+    for n in (0, 1, 2, 3, 4, 8, 9, 10, 18, 19, 20, 98, 99, 100):
         held = np.round(rng.random(n), 1)
         for s in np.arange(-0.1, 1.2, 0.05).round(2):
             p = Fraction(1 + int((held >= s).sum()), n + 1)
@@ -133,10 +133,10 @@ def test_seeds_decide_the_lots_and_no_lot_is_drawn_twice() -> None:
     assert sets != fit_sets((p, y), 0.9, "aps", seed=1)
     assert (sets.predict(p) == sets.predict(p)).all()
     assert (sets.predict(p) != sets.predict(p, seed=1)).any()
-    # The rows that were fitted on, seen again, must not meet their own lots.
-    inside = sets.predict(p)[np.arange(800), y]
-    own = STRANGENESS["aps"](p, np.random.default_rng([0, 0]).random(800), sets)
-    assert (inside != (own[np.arange(800), y] <= sets.limits[0])).any()
+    # The rows that were fitted on, seen again: with their own lots ceil(0.9 * 801) of them are inside.
+    assert sets.predict(p)[np.arange(800), y].sum() != 721
+    again = STRANGENESS["aps"](p, np.random.default_rng([0, 0]).random(800), sets)
+    assert (again[np.arange(800), y] <= sets.limits[0]).sum() == 721
 
 
 @pytest.mark.parametrize("method", STRANGENESS)
@@ -160,6 +160,8 @@ BAD = {
         "no method of sets called 'apps'; did you mean 'aps'",
     ),
     "coverage": ((([[0.5]], [0]), 95, "aps"), "coverage must lie strictly between 0 and 1"),
+    "all": ((([[0.5]], [0]), 1.0, "aps"), "coverage must lie strictly between 0 and 1"),
+    "one of two": ((([[0.5, 1.5]], [0]), 0.9, "aps"), "row 0: a probability is NaN or outside"),
     "probability": ((([[1.5]], [0]), 0.9, "aps"), "row 0: a probability is NaN or outside"),
     "nan": ((([[math.nan]], [0]), 0.9, "lac"), "row 0: a probability is NaN or outside"),
     "target": ((([[0.5]], [1]), 0.9, "aps"), "target 1 lies outside 0..0"),
