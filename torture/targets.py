@@ -249,6 +249,7 @@ def of_models() -> list[Target]:
         inside = {
             "model.json": [by_bytes, by_json, signed(by_json), signed(by_json)],
             "calibration.json": [by_bytes, signed(by_json), signed(by_bytes)],
+            "held.json": [by_bytes, signed(by_json), signed(by_json)],
             "manifest.json": [signed(by_json)],
             "weights.safetensors": [by_bytes, signed(by_bytes), signed(by_bytes)],
         }

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from ova.nn.modules import Loss as Loss
     from ova.nn.pretrained import from_pretrained as from_pretrained
     from ova.posthoc.calibration import CALIBRATIONS as CALIBRATIONS
+    from ova.posthoc.outside import outside as outside
+    from ova.posthoc.sets import fit_sets as fit_sets
     from ova.posthoc.threshold import fit_threshold as fit_threshold
     from ova.predictions import Predictions as Predictions
     from ova.report import plot as plot
@@ -46,9 +48,11 @@ _HOME = {
     "corrupt": "corruptions",
     "evaluate": "metrics.arrays",
     "evaluate_scores": "metrics.scored",
+    "fit_sets": "posthoc.sets",
     "fit_threshold": "posthoc.threshold",
     "from_pretrained": "nn.pretrained",
     "load": "modelfolder.trained",
+    "outside": "posthoc.outside",
     "train": "modelfolder.door",
 }
 

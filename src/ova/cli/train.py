@@ -7,6 +7,7 @@ from typer import Argument, Option
 
 from ova.cli import options
 from ova.cli.console import plain_console
+from ova.errors import BadInput
 from ova.modelfolder import outputs
 
 
@@ -48,6 +49,18 @@ def train(
             "needs --outside or --none."
         ),
     ] = None,
+    per_class: Annotated[
+        bool,
+        Option(
+            "--per-class",
+            help="Promise the accuracy for every class at once; classes with too few examples are "
+            "never answered, and named.",
+        ),
+    ] = False,
+    pool_rare: Annotated[
+        bool,
+        Option("--pool-rare", help="With --per-class: one promise for the rare classes together."),
+    ] = False,
     certainty: Annotated[float, Option(help="How surely the promise holds.")] = 0.95,
     score: Annotated[
         str,
@@ -114,6 +127,8 @@ def train(
 
         ova train measurements.csv --label species --accuracy 0.95
 
+        ova train measurements.csv --label species --accuracy 0.95 --per-class
+
         ova train mails.csv --text body --label folder --none other
 
         ova train photos/ --members 5
@@ -126,6 +141,7 @@ def train(
     from ova.modelfolder.names import REPORT
     from ova.modelfolder.perclass import WARNING, lines
     from ova.modelfolder.train import train as carry_out
+    from ova.posthoc.per_class import EachClass
     from ova.posthoc.threshold import Promise
     from ova.training.engine import Machine, launch
     from ova.training.progress import show
@@ -155,8 +171,13 @@ def train(
         seed=seed,
         settings=(*(settings or ()), *([f"members={members}"] if members > 1 else [])),
     )
+    if pool_rare and not per_class:
+        raise BadInput("--pool-rare is of a promise for every class: add --per-class")
+    wanted = Promise(accuracy, coverage, leak, certainty)
+    if per_class:
+        wanted = EachClass(accuracy, coverage, leak, certainty, pool=pool_rare)
     gathered = gather(request)
-    task, wanted = gathered.task, Promise(accuracy, coverage, leak, certainty)
+    task = gathered.task
     sizes = [f"{len(task.train)} to train", f"{len(task.validation)} to stop early"]
     sizes += [f"{len(make())} {name}" for name, make in task.evaluations.items()]
     console.print(
@@ -170,7 +191,8 @@ def train(
     decides = f"the score {trained.evidence.name} decides: {trained.evidence.why}"
     console.print(decides, soft_wrap=True)
     style = None if trained.shown.promised else "red"
-    console.print(str(trained.shown), style=style, soft_wrap=True)
+    for line in trained.shown.lines(task.classes):
+        console.print(line, style=style, soft_wrap=True)
     for name, outcome in trained.outcomes.items():
         console.print(f"{name}: {outcome}", soft_wrap=True)
     if trained.balance:

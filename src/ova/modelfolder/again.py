@@ -1,6 +1,6 @@
 """A model tried again on labelled rows: is it still what it was?"""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from ova.modelfolder.answer import as_outputs, outputs
 from ova.modelfolder.folder import Model
 from ova.modelfolder.perclass import PerClass, per_class
 from ova.modelfolder.promise import outcome
+from ova.posthoc.per_class import Thresholds
 from ova.posthoc.threshold import Threshold
 from ova.predictions import NONE, Predictions
 from ova.userdata.labels import labelled, targets, unlabelled
@@ -38,7 +39,7 @@ def again(model: Model, path: Path, label: str = "") -> Again:
     if len(inside) < len(p):
         outside = p.take(p.target == NONE)
         said.append(f"of classes that it does not know: {outcome([outside], model.threshold)}")
-    broken = [*doubts(p, model.threshold)]
+    broken = [*doubts(p, model.threshold, model.classes)]
     promised = model.threshold.promise
     return Again(
         lines=(*said, *(broken or [f"nothing speaks against its promise: {promised}"])),
@@ -67,15 +68,22 @@ def judged(model: Model, path: Path, label: str) -> tuple[Predictions, int]:
     return p, len(bad)
 
 
-def doubts(p: Predictions, threshold: Threshold) -> Iterator[str]:
+def doubts(
+    p: Predictions, threshold: Threshold | Thresholds, classes: Sequence[str]
+) -> Iterator[str]:
     """Parts of the promise that these rows would hardly contradict so much if they held."""
-    above, promise = threshold.answers(p.confidence), threshold.promise
+    above, promise = threshold.answers(p.confidence, p.prediction), threshold.promise
+    parts = {"accuracy": above}
+    if isinstance(threshold, Thresholds):
+        kept = [k for k in threshold.parts if k not in {*threshold.refused, *threshold.pooled}]
+        parts = {f"accuracy of answers {classes[k]!r}": above & (p.prediction == k) for k in kept}
     counts = {
-        "accuracy": (promise.accuracy, int(p.correct[above].sum()), int(above.sum())),
-        "coverage": (promise.coverage, int(above.sum()), len(p)),
+        name: (promise.accuracy, int(p.correct[rows].sum()), int(rows.sum()))
+        for name, rows in parts.items()
     }
+    counts["coverage"] = (promise.coverage, int(above.sum()), len(p))
     for name, (share, good, n) in counts.items():
-        if share is not None and n and bdtr(good, n, share) < DOUBT:
+        if share is not None and n and bdtr(good, n, share) < DOUBT / max(1, len(parts)):
             yield (
                 f"warning: the promised {name} of {share:g} does not look kept: {good} of {n}; "
                 "these rows are unlike those that the model was fitted on"

@@ -16,6 +16,7 @@ from ova.errors import BadInput
 from ova.modelfolder.confidence import confidence_of
 from ova.modelfolder.evidence import BATCH
 from ova.modelfolder.folder import Model
+from ova.posthoc.sets import Sets
 from ova.predictions import NONE, NONE_LABEL, Predictions
 from ova.scores import Outputs
 from ova.userdata.rows import FILE, Frame, chunks, images_below, in_pieces, standard_input
@@ -40,6 +41,7 @@ class Answer:
     score: float | None = None  # what the threshold of the model is compared with
     problem: str | None = None
     nearest: str | None = None  # training rows, where an explanation was asked for
+    set: str | None = None  # the classes that it may belong to, where they were asked for
     kept: Mapping[str, Any] = field(
         default_factory=dict
     )  # columns of the input, by what they become
@@ -51,6 +53,7 @@ def answers(
     threshold: float | None = None,
     *,
     explain: bool = False,
+    sets: Sets | None = None,
     keep: Sequence[str] = (),
 ) -> Iterator[Answer]:
     """One answer per row of the inputs, in their order, whatever their number.
@@ -69,7 +72,7 @@ def answers(
         first = 1
         for frame in frames:
             cells = {kept(name): frame.column(name, "the input", "--keep") for name in keep}
-            found = answer(model, frame, first, threshold, explain)
+            found = answer(model, frame, first, threshold, explain=explain, sets=sets)
             for row, said in enumerate(found):
                 more = {name: column[row] for name, column in cells.items()}
                 yield replace(said, kept=more) if more else said
@@ -108,7 +111,13 @@ def rows(model: Model, source: str) -> Iterator[Frame]:
 
 
 def answer(
-    model: Model, frame: Frame, first: int, threshold: float | None, explain: bool = False
+    model: Model,
+    frame: Frame,
+    first: int,
+    threshold: float | None,
+    *,
+    explain: bool = False,
+    sets: Sets | None = None,
 ) -> Iterator[Answer]:
     """The answers for one chunk; `first` is the number of its first row."""
     if not len(frame):
@@ -121,10 +130,20 @@ def answer(
     bad = {**dict.fromkeys(large, "numbers too large for the network"), **encoded.bad}
     rows = as_outputs(model, f, z)
     near = nearest(model, rows) if explain else [None] * len(rows)
-    said = zip(cells, decide(model, rows, z, threshold), near, strict=True)
-    for row, (cell, its, by) in enumerate(said):
+    inside = [None] * len(rows) if sets is None else may_be(model, rows, sets)
+    said = zip(cells, decide(model, rows, z, threshold), near, inside, strict=True)
+    for row, (cell, its, by, of) in enumerate(said):
         name = "" if cell is None else str(cell)
-        yield Answer(name, problem=bad[row]) if row in bad else Answer(name, *its, nearest=by)
+        if row in bad:
+            yield Answer(name, problem=bad[row])
+        else:
+            yield Answer(name, *its, nearest=by, set=of)
+
+
+def may_be(model: Model, rows: Outputs, sets: Sets) -> Iterator[str]:
+    """The classes in the set of each row; "none of the above" where there is none."""
+    p = np.exp(np.minimum(rows.log_p, 0))
+    return ("; ".join(its) or NONE_LABEL for its in sets.lists(p, model.classes))
 
 
 def as_outputs(model: Model, f: Tensor, z: Tensor) -> Outputs:
@@ -156,7 +175,9 @@ def decide(
     # Uncalibrated it is the very number that is compared, with its rounding.
     sure = torch.from_numpy(p.confidence) if isinstance(model.calibration, str) else of(top)
     score = model.evidence(rows)
-    answered = model.threshold.answers(score) if threshold is None else sure > threshold
+    answered = (
+        model.threshold.answers(score, p.prediction) if threshold is None else sure > threshold
+    )
     columns = (top, second, sure, of(second), answered, score)
     for best, other, c, less, above, value in zip(*(x.tolist() for x in columns), strict=True):
         guess = model.classes[best]

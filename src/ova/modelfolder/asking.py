@@ -12,6 +12,7 @@ from ova.errors import BadInput
 from ova.metrics.choice import PLAIN
 from ova.modelfolder.answer import Answer, answer, outputs, pictures, rows
 from ova.modelfolder.folder import Model
+from ova.posthoc.per_class import Thresholds
 from ova.predictions import NONE_LABEL
 from ova.predictions.columns import Array
 from ova.predictions.listing import Table
@@ -40,7 +41,7 @@ def ask(model: Model, inputs: Any, threshold: float | None = None) -> Table[Said
     """One row per input, in their order."""
     explain, first, found = model.evidence.bank is not None, 1, list[Said]()
     for piece in frames(model, inputs):
-        said = answer(model, piece, first, threshold, explain)
+        said = answer(model, piece, first, threshold, explain=explain)
         found += [told(model, each, threshold) for each in said]
         first += len(piece)
     answered = sum(row.label is not None for row in found)
@@ -74,8 +75,13 @@ def refusal(model: Model, said: Answer, threshold: float | None) -> str:
     name, value = (
         ("confidence", said.confidence) if by_confidence else (model.evidence.name, said.score)
     )
-    limit = model.shown.value if threshold is None else threshold
-    return f"{name} {value:.4g} is not above {limit:.4g}"
+    limit, shown = threshold, model.shown
+    if limit is None and isinstance(shown, Thresholds):
+        part = shown.parts[model.classes.index(str(said.best_guess))]
+        if part.why_not:
+            return f"nothing is answered with {said.best_guess!r}: the promise {part.why_not}"
+        limit = part.value
+    return f"{name} {value:.4g} is not above {shown.value if limit is None else limit:.4g}"
 
 
 def probabilities(model: Model, inputs: Any) -> Array:

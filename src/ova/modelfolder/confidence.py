@@ -13,6 +13,7 @@ from ova.metrics.choice import PLAIN
 from ova.nn.formulations import Formulation
 from ova.posthoc.calibration import Top, from_json
 from ova.posthoc.calibration.scores import LOGIT, MAX_LOGIT
+from ova.posthoc.per_class import Thresholds
 from ova.posthoc.threshold import Threshold
 from ova.predictions import Predictions
 
@@ -72,9 +73,16 @@ def confidence_of(calibration: Top | str, form: Formulation, z: Tensor, k: Tenso
     return torch.sigmoid(calibration.a * score_of(form, z, k) + calibration.b)
 
 
-def shown(threshold: Threshold, calibration: Top | str, form: Formulation, score: str) -> Threshold:
+def shown(
+    threshold: Threshold | Thresholds, calibration: Top | str, form: Formulation, score: str
+) -> Threshold | Thresholds:
     """The threshold as users meet it: of max p on the scale of the confidences, else of the score."""
-    return on_scale(threshold, calibration, form) if score == PLAIN else threshold
+    if score != PLAIN:
+        return threshold
+    if isinstance(threshold, Thresholds):
+        parts = {k: on_scale(part, calibration, form) for k, part in threshold.parts.items()}
+        return replace(threshold, parts=parts)
+    return on_scale(threshold, calibration, form)
 
 
 def on_scale(threshold: Threshold, calibration: Top | str, form: Formulation) -> Threshold:

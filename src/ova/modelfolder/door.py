@@ -3,6 +3,7 @@
 import tempfile
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, fields
+from functools import partial
 from numbers import Integral
 from pathlib import Path
 from shutil import rmtree
@@ -15,6 +16,7 @@ from ova.modelfolder import outputs
 from ova.modelfolder.train import Trained
 from ova.modelfolder.train import train as carry_out
 from ova.modelfolder.trained import TrainedModel
+from ova.posthoc.per_class import EachClass
 from ova.posthoc.threshold import Promise
 from ova.training.engine import Machine, launch
 from ova.training.progress import show
@@ -38,6 +40,8 @@ def train(  # noqa: PLR0913  what `ova train` asks for most
     coverage: float | None = None,
     leak: float | None = None,
     certainty: float = 0.95,
+    per_class: bool = False,
+    pool_rare: bool = False,
     score: str = "",
     test: Any = None,
     outside: Any = None,
@@ -51,14 +55,20 @@ def train(  # noqa: PLR0913  what `ova train` asks for most
     `data` is a data frame (pandas, polars), an Arrow table, a list of (input, label), inputs with
     their `labels` apart, or the path of a file or of a folder of images. `label` and `text` name
     columns; inputs are sentences or rows of numbers. `test` is like the data, `outside` has no labels.
-    The promise (`accuracy`, `coverage`, `leak`, `certainty`) and `score` are those of the command.
+    The promise (`accuracy`, `coverage`, `leak`, `certainty`, for every class with `per_class` and
+    perhaps `pool_rare`) and `score` are those of the command.
 
     With `out`, a folder, an interrupted training goes on there; without, the model lies in a
     temporary folder, which goes with the object. Bars are shown on a terminal, lines with
     `verbose=True`. `options` are further ones of the command (none, group, formulation, model,
     encoder, frozen, drop, skip_bad, mirror, seed) and fields of the recipe (epochs=5, members=3).
     """
-    wanted, machine = Promise(accuracy, coverage, leak, certainty), Machine(accelerator=accelerator)
+    if pool_rare and not per_class:
+        raise BadInput(
+            "pool_rare=True puts rare classes together, which per_class=True keeps apart"
+        )
+    each, machine = partial(EachClass, pool=pool_rare), Machine(accelerator=accelerator)
+    wanted = (each if per_class else Promise)(accuracy, coverage, leak, certainty)
     place = Path(tempfile.mkdtemp(prefix="ova-"))
     try:
         folder = place / "model" if out is None else Path(out)

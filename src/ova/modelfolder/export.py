@@ -19,6 +19,7 @@ from ova.modelfolder.answer import as_outputs
 from ova.modelfolder.confidence import confidence_of
 from ova.modelfolder.folder import Model
 from ova.modelfolder.graph import Scored
+from ova.posthoc.per_class import Thresholds
 from ova.predictions import NONE
 
 TOLERANCE = 1e-5
@@ -44,8 +45,13 @@ class Deciding(nn.Module):
         self.scored = None if scores is None else Scored(scores)
         # Infinities as numbers that decide alike, in the type of what is compared.
         kind = torch.float32 if scores is None else torch.float64
-        value = max(-LARGEST, min(model.threshold.value, LARGEST))
-        self.register_buffer("value", torch.tensor(value, dtype=kind))
+        limit, each = model.threshold, np.arange(len(model.classes))
+        value = limit.values(each) if isinstance(limit, Thresholds) else limit.value
+        self.register_buffer("value", torch.as_tensor(value, dtype=kind).clamp(-LARGEST, LARGEST))
+
+    def above(self, label: Tensor) -> Tensor:
+        """What the score must be above, by the class that would be answered where each has its own."""
+        return self.value[label] if self.value.ndim else self.value
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         f, z = (t.float() for t in self.net.both(self.prepare(x)))
@@ -55,7 +61,7 @@ class Deciding(nn.Module):
         if self.scored is not None:
             score = self.scored(f, z, self.form.log_probs(z), self.form.normalised)
         confidence = confidence_of(self.calibration, self.form, z, label)
-        return p, torch.where(score > self.value, label, NONE), confidence, score
+        return p, torch.where(score > self.above(label), label, NONE), confidence, score
 
 
 def export(model: Model, path: Path) -> float:
@@ -119,8 +125,8 @@ def compare(session: Any, deciding: Deciding, model: Model) -> float:
         here, there = torch.cat([p, confidence[:, None]], 1), np.c_[q, sure]
         worst = max(worst, float(np.abs(here.numpy() - there).max()))
         # Where two classes or the threshold are nearer than rounding, either answer is right.
-        first, second = p.topk(2).values.T
-        near = (score - deciding.value).abs() / score.abs().clamp(min=1)
+        (first, second), top = p.topk(2).values.T, p.argmax(1)
+        near = (score - deciding.above(top)).abs() / score.abs().clamp(min=1)
         clear = (first - second > TOLERANCE) & (near > SCORES)
         if apart.max() > SCORES:
             raise BadInput(

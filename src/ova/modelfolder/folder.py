@@ -12,14 +12,16 @@ from torch import Tensor
 
 from ova.errors import BadInput
 from ova.files import read_object, reading, sha256, write_json, write_text
-from ova.modelfolder import confidence
+from ova.modelfolder import confidence, each_class
 from ova.modelfolder.evidence import PARTS, Evidence, forward_of, read_evidence, write_evidence
-from ova.modelfolder.names import CALIBRATION, MANIFEST, MODEL, WEIGHTS
+from ova.modelfolder.held import Held
+from ova.modelfolder.names import CALIBRATION, HELD, MANIFEST, MODEL, WEIGHTS
 from ova.models import model as model_called
 from ova.models.configuration import read_config
 from ova.models.pretrained import FROZEN, empty_encoder, is_folder
 from ova.nn.formulation import Formulation
 from ova.posthoc.calibration import Top
+from ova.posthoc.per_class import Thresholds
 from ova.posthoc.threshold import Threshold
 from ova.training import checkpoint
 from ova.training.classifier import Classifier, assemble, together
@@ -42,12 +44,13 @@ class Model:
     form: Formulation
     preparation: Preparation
     evidence: Evidence  # the score that decides
-    threshold: Threshold  # of that score; of max p it is the uncalibrated confidence
+    threshold: Threshold | Thresholds  # of that score; of max p it is the uncalibrated confidence
     calibration: Top | str  # or the reason why there is none
+    kept: Held | None  # of the rows that carry the promise; earlier versions kept nothing
     facts: Mapping[str, Any]
 
     @property
-    def shown(self) -> Threshold:
+    def shown(self) -> Threshold | Thresholds:
         """The threshold on the scale of the calibrated confidences, where these decide."""
         return confidence.shown(self.threshold, self.calibration, self.form, self.evidence.name)
 
@@ -58,12 +61,14 @@ class Model:
         return f.float(), z.float()
 
 
-def save(
+def save(  # noqa: PLR0913  every part of a model
     folder: Path,
     gathered: Gathered,
     evidence: Evidence,
-    threshold: Threshold,
+    threshold: Threshold | Thresholds,
     calibration: Top | str,
+    *,
+    kept: Held,
     manifest: Any,
 ) -> None:
     """Write all parts beside the weights, last `model.json`, which names the hashes of all.
@@ -74,7 +79,8 @@ def save(
     (folder / MODEL).unlink(missing_ok=True)
     write_json(folder / MANIFEST, manifest)
     write_json(folder / CALIBRATION, confidence.to_json(calibration))
-    parts = [WEIGHTS, MANIFEST, CALIBRATION, *write_evidence(folder, evidence)]
+    write_json(folder / HELD, kept.to_json(), indent=0)
+    parts = [WEIGHTS, MANIFEST, CALIBRATION, HELD, *write_evidence(folder, evidence)]
     if isinstance(prepared, Tokens):
         write_text(folder / TOKENIZER, prepared.tokenizer.to_str(pretty=False))
         parts.append(TOKENIZER)
@@ -139,7 +145,7 @@ def facts_of(folder: Path) -> dict[str, Any]:
     with reading(path, "a model of `ova train`"):
         parts = {str(name): str(wanted) for name, wanted in content["parts"].items()}
     for name, wanted in parts.items():
-        if name not in (WEIGHTS, MANIFEST, TOKENIZER, CALIBRATION, *PARTS):
+        if name not in (WEIGHTS, MANIFEST, TOKENIZER, CALIBRATION, HELD, *PARTS):
             raise BadInput(f"{path} names a part that no model has: {name!r}")
         if not (folder / name).is_file():
             raise BadInput(f"{folder}: {name} is missing")
@@ -171,11 +177,14 @@ def load(folder: Path | str) -> Model:
         nets = [empty(folder, facts) for _ in range(members)]
         net = together(nets, facts["formulation"]) if members > 1 else nets[0]
         prepared = preparation(facts["kind"], facts["preparation"], folder)
-        threshold = Threshold.from_json(facts["threshold"])
+        threshold = each_class.from_json(facts["threshold"], len(classes))
         calibration: Top | str = "an earlier version of ova trained the model"
         if CALIBRATION in facts["parts"]:
             calibration = confidence.read(folder / CALIBRATION, form)
         evidence = read_evidence(folder, facts)
+        kept = None  # of earlier versions
+        if HELD in facts["parts"]:
+            kept = Held.from_json(read_object(folder / HELD), len(classes))
     checkpoint.restore(net, checkpoint.load(folder / WEIGHTS)[0], folder / WEIGHTS)
     model = Model(
         kind=facts["kind"],
@@ -186,6 +195,7 @@ def load(folder: Path | str) -> Model:
         evidence=evidence,
         threshold=threshold,
         calibration=calibration,
+        kept=kept,
         facts=facts,
     )
     with reading(

@@ -70,7 +70,7 @@ def judged(model: Model, examples: InMemory) -> Judged:
     assert rows.log_p is not None
     y, normalised = examples.y.numpy(), model.form.normalised
     p = Predictions.from_logits(z.numpy(), rows.log_p, y, normalised=normalised)
-    return p, model.threshold.answers(model.evidence(rows))
+    return p, model.threshold.answers(model.evidence(rows), p.prediction)
 
 
 def decisions(said: Mapping[str, Judged], score: str) -> Iterator[Row]:

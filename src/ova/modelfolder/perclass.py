@@ -6,6 +6,7 @@ from math import isnan, nan
 
 import numpy as np
 
+from ova.posthoc.per_class import Thresholds
 from ova.posthoc.threshold import Threshold
 from ova.predictions import Predictions
 
@@ -41,11 +42,14 @@ class PerClass:
 
 
 def per_class(
-    p: Predictions, held: Iterable[Predictions], threshold: Threshold, classes: Sequence[str]
+    p: Predictions,
+    held: Iterable[Predictions],
+    threshold: Threshold | Thresholds,
+    classes: Sequence[str],
 ) -> PerClass:
     """Count rows by class; a class is never answered if no held-out row is."""
     count = len(classes)
-    above = threshold.answers(p.confidence)
+    above = threshold.answers(p.confidence, p.prediction)
     n, hits, kept, good = (
         np.bincount(p.target[rows], minlength=count)
         for rows in (np.full(len(p), True), p.correct, above, above & p.correct)
@@ -54,7 +58,7 @@ def per_class(
         accuracy, answered, right = hits / n, kept / n, good / kept
     columns = (n, accuracy, answered, right)
     rows = zip(classes, *(column.tolist() for column in columns), strict=True)
-    said = [part.prediction[threshold.answers(part.confidence)] for part in held]
+    said = [q.prediction[threshold.answers(q.confidence, q.prediction)] for q in held]
     heard = np.unique(np.concatenate(said))
     never = tuple(name for k, name in enumerate(classes) if k not in heard)
     return PerClass(tuple(OfClass(*row) for row in rows), never)

@@ -8,6 +8,7 @@ import numpy as np
 from ova.data.task import Task
 from ova.errors import BadInput
 from ova.posthoc.certificates import Floats, accuracy_values, coverage_value
+from ova.posthoc.per_class import Thresholds
 from ova.posthoc.threshold import Promise, Threshold, check_promise, fit_threshold, scored
 from ova.predictions import NONE, Predictions, SetName
 from ova.predictions.sets import TEST, VALIDATION
@@ -49,7 +50,7 @@ def half(n: int, seed: int) -> list[int]:
 
 
 def outcomes(
-    rows: Mapping[str, Predictions], threshold: Threshold, seed: int
+    rows: Mapping[str, Predictions], threshold: Threshold | Thresholds, seed: int
 ) -> Iterator[tuple[str, str]]:
     """What the threshold does on `test` and on the outside sets, on rows that it has not seen.
 
@@ -66,9 +67,10 @@ def outcomes(
             yield name, outcome([p], threshold)
 
 
-def outcome(parts: Sequence[Predictions], threshold: Threshold) -> str:
+def outcome(parts: Sequence[Predictions], threshold: Threshold | Thresholds) -> str:
     """How many are answered, and how many of those rightly where there is a right answer."""
-    kept = threshold.answers(np.concatenate([p.confidence for p in parts]))
+    c, k = (np.concatenate([getattr(p, n) for p in parts]) for n in ("confidence", "prediction"))
+    kept = threshold.answers(c, k)
     words = f"{kept.mean():.1%} of {len(kept)} answered"
     if kept.any() and any((p.target != NONE).any() for p in parts):
         right = np.concatenate([p.correct for p in parts])

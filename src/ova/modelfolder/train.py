@@ -1,6 +1,6 @@
 """Train a model folder: the stages of every run, then threshold, calibration and the page."""
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from shutil import rmtree
@@ -11,15 +11,17 @@ from ova.data.task import Task
 from ova.errors import BadInput, pick
 from ova.files import beside, read_object
 from ova.metrics import METRICS
-from ova.modelfolder import confidence, names
+from ova.modelfolder import confidence, each_class, names
 from ova.modelfolder import folder as model_folder
 from ova.modelfolder.deciding import decided, judged
 from ova.modelfolder.evidence import Evidence, forward_of, head_of
+from ova.modelfolder.held import Held, held, tried
 from ova.modelfolder.perclass import PerClass, per_class, rows_of
 from ova.modelfolder.promise import check, outcomes, promised
 from ova.posthoc.calibration import Top
+from ova.posthoc.per_class import EachClass, Thresholds
 from ova.posthoc.threshold import Promise, Threshold
-from ova.predictions import Predictions, read
+from ova.predictions import Predictions, SetName, read
 from ova.predictions.sets import TEST, VALIDATION
 from ova.report.model import ModelFacts
 from ova.report.page import write_page
@@ -43,14 +45,18 @@ from ova.training.stages import Event, Stage, stages
 from ova.training.together import form_of
 from ova.userdata.gather import Gathered
 
+CARRIES = "calibration"  # the rows that carry the promise
+
 
 @dataclass(frozen=True)
 class Trained:
     """What a finished training says of its model."""
 
     evidence: Evidence  # the score that decides
-    threshold: Threshold
-    shown: Threshold  # the same on the scale of the calibrated confidences, where they decide
+    threshold: Threshold | Thresholds
+    shown: (
+        Threshold | Thresholds
+    )  # the same on the scale of the calibrated confidences, where they decide
     calibration: Top | str  # or the reason why there is none
     outcomes: Mapping[str, str]  # what the threshold does on rows that it has not seen, by set
     by_class: PerClass
@@ -94,12 +100,20 @@ def train(
     yield Stage("threshold")
     by_score = judged(evidence, forward, gathered, rows)
     trained = conclude(rows, by_score, evidence, wanted, gathered)
-    trained = replace(trained, balance=said(run))
+    kept = held(read(predictions_path(run, CARRIES)), by_score[CARRIES])
+    seen = {**trained.outcomes, **dict(sets_tried(kept, run, task))}
+    trained = replace(trained, outcomes=seen, balance=said(run))
     model_folder.save(
-        out, gathered, evidence, trained.threshold, trained.calibration, read_object(run / MANIFEST)
+        out,
+        gathered,
+        evidence,
+        trained.threshold,
+        trained.calibration,
+        kept=kept,
+        manifest=read_object(run / MANIFEST),
     )
     yield Stage("report")  # after the model, which no page may cost
-    write_page([read_run(run)], out / names.REPORT, model=facts_of(trained, rows))
+    write_page([read_run(run)], out / names.REPORT, model=facts_of(trained, rows, task.classes))
     for name in (CHECKPOINT, BEST):  # the way there is of no more use
         (run / name).unlink(missing_ok=True)
     return trained
@@ -118,17 +132,32 @@ def conclude(
     are what the model says.
     """
     recipe = gathered.recipe
-    threshold = promised(judged, wanted, recipe.seed)
-    calibration = confidence.fit(rows["calibration"])
+    threshold: Threshold | Thresholds
+    if isinstance(wanted, EachClass):
+        threshold = each_class.promised(judged[VALIDATION], judged[CARRIES], wanted)
+    else:
+        threshold = promised(judged, wanted, recipe.seed)
+    calibration = confidence.fit(rows[CARRIES])
     form = form_of(recipe)
     shown = confidence.shown(threshold, calibration, form, evidence.name)
     seen = dict(outcomes(judged, threshold, recipe.seed))
-    held = [judged[name] for name in (VALIDATION, "calibration", TEST)]
-    by_class = per_class(judged[TEST], held, threshold, gathered.task.classes)
+    parts = [judged[name] for name in (VALIDATION, CARRIES, TEST)]
+    by_class = per_class(judged[TEST], parts, threshold, gathered.task.classes)
     return Trained(evidence, threshold, shown, calibration, seen, by_class)
 
 
-def facts_of(trained: Trained, rows: Mapping[str, Predictions]) -> ModelFacts:
+def sets_tried(kept: Held, run: Path, task: Task) -> Iterator[tuple[str, str]]:
+    """What the sets are on `test` and on the outside sets, where their probabilities were kept."""
+    for name in task.evaluations:
+        if not isinstance(kept.sets, str) and (name == TEST or SetName(name).outside):
+            p = read(predictions_path(run, name))
+            if p.probs is not None and len(p):
+                yield f"{name}, sets", tried(kept.sets, p)
+
+
+def facts_of(
+    trained: Trained, rows: Mapping[str, Predictions], classes: Sequence[str]
+) -> ModelFacts:
     """What the page says of the model."""
     calibration, ece = trained.calibration, METRICS["ece"]
     return ModelFacts(
@@ -136,6 +165,7 @@ def facts_of(trained: Trained, rows: Mapping[str, Predictions]) -> ModelFacts:
         score=trained.evidence.name,
         why=trained.evidence.why,
         calibrated=trained.shown.value if isinstance(calibration, Top) else None,
+        names=classes,
         outcomes=[f"{name}: {outcome}" for name, outcome in trained.outcomes.items()],
         classes=[*rows_of(trained.by_class)],
         never=trained.by_class.never,

@@ -15,6 +15,7 @@ from ova.modelfolder.folder import facts_of
 from ova.modelfolder.folder import load as read_folder
 from ova.modelfolder.judging import judge
 from ova.modelfolder.names import RUN
+from ova.posthoc.per_class import Thresholds
 from ova.posthoc.threshold import Threshold
 from ova.predictions.columns import Array
 from ova.predictions.listing import Table, html_table
@@ -37,7 +38,7 @@ class TrainedModel:
         return self.model.classes
 
     @property
-    def threshold(self) -> Threshold:
+    def threshold(self) -> Threshold | Thresholds:
         """When the model answers, and what is promised of that."""
         return self.model.shown
 
@@ -111,7 +112,7 @@ class TrainedModel:
 
     def __repr__(self) -> str:
         about = f"{self.model.kind}, {len(self.classes)} classes, {self.model.facts['formulation']}"
-        return f"ova model ({about}): by {self.score}, {self.threshold}"
+        return f"ova model ({about}): by {self.score}, {next(self.threshold.lines(self.classes))}"
 
     def _repr_html_(self) -> str:
         calibration = self.model.calibration
@@ -120,7 +121,7 @@ class TrainedModel:
             "formulation": self.model.facts["formulation"],
             "score that decides": self.score,
             "because": self.model.evidence.why,
-            "promise": str(self.threshold),
+            "promise": "; ".join(self.threshold.lines(self.classes)),
             "confidences": f"uncalibrated: {calibration}"
             if isinstance(calibration, str)
             else "calibrated",

@@ -14,8 +14,8 @@ from ova.files import write_beside
 from ova.modelfolder.answer import Answer
 from ova.userdata.tables import as_number
 
-EXPLAINED = tuple(field.name for field in fields(Answer) if field.name != "kept")
-COLUMNS = EXPLAINED[:-1]  # unless an explanation was asked for
+OPTIONAL = ("nearest", "set", "kept")  # where they were asked for
+COLUMNS = tuple(field.name for field in fields(Answer) if field.name not in OPTIONAL)
 Columns = Sequence[str]
 ROWS = 10_000  # of a Parquet row group
 

@@ -14,6 +14,9 @@ from scipy.special import bdtr
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 Truths = NDArray[np.bool_]
+Walks = list[
+    tuple[int, Counts]
+]  # of each the first count, and how many examples so many errors need
 
 
 def accuracy_values(c: Floats, right: Truths, a: float, delta: float) -> Floats:
@@ -23,12 +26,16 @@ def accuracy_values(c: Floats, right: Truths, a: float, delta: float) -> Floats:
     a tenth of delta, starts at half of the examples and saves a model with wrong labels among its
     most confident answers.
     """
-    n = len(c)
+    return passed(c, right, starts(len(c), a, delta))
+
+
+def passed(c: Floats, right: Truths, walks: Walks) -> Floats:
+    """All values t, highest first, that one of the walks certifies."""
     # Ties are put in an order that knows nothing of the labels, even when the rows are sorted.
-    rows = np.random.default_rng(0).permutation(n)
+    rows = np.random.default_rng(0).permutation(len(c))
     rows = rows[np.argsort(-c[rows], kind="stable")]
     c, wrong = c[rows], np.cumsum(~right[rows], dtype=np.int64)
-    counts = [walk(c, wrong, first, level_table) for first, level_table in starts(n, a, delta)]
+    counts = [walk(c, wrong, first, needed) for first, needed in walks]
     m = np.unique(np.concatenate([*counts, np.empty(0, np.int64)]))
     values: Floats = np.append(c, -math.inf)[m]
     return values
@@ -50,7 +57,7 @@ def walk(c: Floats, wrong: Counts, first: int, needed: Counts) -> Counts:
     return passed[np.isin(passed, ends)]
 
 
-def starts(n: int, a: float, delta: float) -> list[tuple[int, Counts]]:
+def starts(n: int, a: float, delta: float) -> Walks:
     """First count and table of each walk, fixed by n, a and delta alone.
 
     The first walk starts with as many errors forgiven as an eighth of the examples allows, one at
@@ -65,6 +72,13 @@ def starts(n: int, a: float, delta: float) -> list[tuple[int, Counts]]:
     one = int(len(needed) > 1 and needed[1] <= n / 2)
     first = [(int(needed[max(eighth, one)]), needed)]
     return [*first, (int(second[half]), second)] if half >= 2 else first
+
+
+def raised(n: int, a: float, entry: float, level: float) -> Walks:
+    """The walks of a level `entry`, which begin where they did, with the tests of a higher level."""
+    begun = starts(n, a, entry)
+    shares = (0.9, 0.1) if len(begun) == 2 else (1.0,)
+    return [(s, needed_table(n, a, share * level)) for (s, _), share in zip(begun, shares)]  # noqa: B905
 
 
 def coverage_value(c: Floats, share: float, delta: float) -> float:
@@ -119,8 +133,10 @@ def smallest(errors: Counts, high: int, alpha: float, delta: float) -> Counts:
     return top
 
 
-def why_not_accurate(c: Floats, right: Truths, a: float, delta: float) -> str:
-    """Say how many examples would be needed, or that no number would do."""
+def why_not_accurate(
+    c: Floats, right: Truths, a: float, delta: float, walks: Walks | None = None
+) -> str:
+    """Say how many examples would be needed, or that no number would do; `walks` is what failed."""
     n, least = len(c), examples_needed(0, a, delta)
     if n < least:
         return f"cannot be promised with {n} examples, {least} would be needed even if every answer were right"
@@ -132,7 +148,7 @@ def why_not_accurate(c: Floats, right: Truths, a: float, delta: float) -> str:
     if guess > n:
         return f"cannot be promised with {n} examples, about {guess} would be needed at the accuracy seen"
     # Enough on the whole, were it not for errors where the model is surest.
-    first, needed = starts(n, a, delta)[0]
+    first, needed = (walks or starts(n, a, delta))[0]
     wrong = int((~right[np.argsort(-c, kind="stable")[:first]]).sum())
     most = int(np.searchsorted(needed, first, side="right")) - 1
     return (

@@ -5,12 +5,12 @@ The theorem behind each promise, and its proof, are in docs/threshold.md.
 
 import math
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, overload
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ova.errors import BadInput, pick
 from ova.posthoc.certificates import (
@@ -25,6 +25,9 @@ from ova.posthoc.certificates import (
 from ova.posthoc.independent import Groups, Rows, one_of_each
 from ova.predictions.columns import NONE
 from ova.scores.table import scores_of
+
+if TYPE_CHECKING:
+    from ova.posthoc.per_class import Thresholds
 
 PLAIN = "max_p"  # the confidence itself
 
@@ -88,8 +91,8 @@ class Threshold:
         """Whether a promise stands; where one was asked for and does not, nothing is answered."""
         return self.promise.says and not self.why_not
 
-    def answers(self, confidence: ArrayLike) -> Truths:
-        """Which inputs to answer, by their confidences; NaN is never answered."""
+    def answers(self, confidence: ArrayLike, of: ArrayLike | None = None) -> Truths:  # noqa: ARG002
+        """Which inputs to answer, by their confidences, whatever their class; NaN never."""
         return np.asarray(confidence, dtype=np.float64) > self.value
 
     def to_json(self) -> dict[str, Any]:
@@ -109,6 +112,10 @@ class Threshold:
         except (KeyError, TypeError, ValueError) as error:
             raise BadInput(f"not a threshold written by ova: {error}") from error
 
+    def lines(self, names: Sequence[str] | None = None) -> Iterator[str]:  # noqa: ARG002
+        """The promise in words; `names` are those of the classes, where one has its own threshold."""
+        yield str(self)
+
     def __str__(self) -> str:
         if self.why_not:
             return f"answer nothing: {self.promise} {self.why_not}"
@@ -119,6 +126,40 @@ class Threshold:
         seen = f"{self.n} examples{none}, {self.answered:.1%} answered{right}{leak}"
         seen = seen.replace("%", " %")
         return f"answer {everything}: {self.promise} ({seen})"
+
+
+@overload
+def fit_threshold(
+    predictions: Scored | tuple[ArrayLike, ArrayLike],
+    accuracy: float | None = ...,
+    certainty: float = ...,
+    *,
+    coverage: float | None = ...,
+    leak: float | None = ...,
+    outside: Any = ...,
+    groups: Groups | None = ...,
+    score: str = ...,
+    confidence: float | None = ...,
+    per: None = ...,
+    pool: bool = ...,
+) -> Threshold: ...
+
+
+@overload
+def fit_threshold(
+    predictions: Scored | tuple[ArrayLike, ArrayLike],
+    accuracy: float | None = ...,
+    certainty: float = ...,
+    *,
+    coverage: float | None = ...,
+    leak: float | None = ...,
+    outside: Any = ...,
+    groups: Groups | None = ...,
+    score: str = ...,
+    confidence: float | None = ...,
+    per: Literal["class"] | NDArray[Any] | Sequence[Any],
+    pool: bool = ...,
+) -> "Thresholds": ...
 
 
 def fit_threshold(  # noqa: PLR0913  three promises, their certainty, and what they rest on
@@ -132,7 +173,9 @@ def fit_threshold(  # noqa: PLR0913  three promises, their certainty, and what t
     groups: Groups | None = None,
     score: str = "max_p",
     confidence: float | None = None,
-) -> Threshold:
+    per: Literal["class"] | NDArray[Any] | Sequence[Any] | None = None,
+    pool: bool = False,
+) -> "Threshold | Thresholds":
     """The threshold that answers most while its promise holds for new inputs of the same kind.
 
     P(accuracy of the answered >= a) >= certainty, whatever the model, the ties and the classes,
@@ -144,6 +187,9 @@ def fit_threshold(  # noqa: PLR0913  three promises, their certainty, and what t
     then new groups. `score` names another number of the Predictions by which to answer: one that
     they carry, or that is read off their columns; every ranking can keep a promise. A promise that the examples cannot support gives a threshold that answers
     nothing and says how many would be needed: the safe side, and no reason to lose a trained model.
+    With `per="class"` the accuracy is promised for every class at once, among the inputs answered as
+    it, each class with a threshold of its own; with a column in `per`, a value for each example, for
+    every group of that column. `pool` puts those that are too rare together.
     Docs/threshold.md has theorem and proof.
 
     >>> right = np.arange(1000) % 20 > 0
@@ -156,11 +202,18 @@ def fit_threshold(  # noqa: PLR0913  three promises, their certainty, and what t
     certainty = renamed(certainty, confidence)
     promise = Promise(accuracy, coverage, leak, certainty)
     check_promise(promise, outside)
+    if per is not None and (coverage is not None or leak is not None):
+        raise BadInput("`per` promises an accuracy; a coverage or a leak is of all inputs together")
     c, right = scored(predictions, score)
     none = np.asarray(getattr(predictions, "target", np.zeros(len(c)))) == NONE
-    if groups is not None:
-        rows = one_row_each(groups, len(c))
-        c, right, none = c[rows], right[rows], none[rows]
+    rows = np.arange(len(c)) if groups is None else one_row_each(groups, len(c))
+    if per is not None:
+        from ova.posthoc.per_class import Held, fit_per, keys_of
+
+        keys, known, what = keys_of(per, predictions, len(c))
+        held = Held(c, right, none, keys).take(rows)
+        return fit_per(held, promise, known, what, pool=pool)
+    c, right, none = c[rows], right[rows], none[rows]
     o = np.sort(outside_scores(outside, score))[::-1]
     asked = sum(part is not None for part in (accuracy, coverage, leak))
     delta = (1 - certainty) / asked  # so that all parts hold together
@@ -270,7 +323,8 @@ def checked(values: ArrayLike, what: str) -> Floats:
 
 def check_promise(promise: Promise, outside: Any) -> None:
     """Each share strictly between 0 and 1, and outside examples where a leak is promised."""
-    for name, share in asdict(promise).items():
+    for name in ("accuracy", "coverage", "leak", "certainty"):
+        share = getattr(promise, name)
         if share is not None and not 0 < share < 1:
             raise BadInput(f"{name} must lie strictly between 0 and 1, not {share}")
     if promise.leak is not None and outside is None:

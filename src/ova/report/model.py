@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ova.metrics.choice import PLAIN
+from ova.posthoc.per_class import Thresholds
 from ova.posthoc.threshold import Promise, Threshold
 from ova.report.markup import Markup, el, join, table
 from ova.report.numbers import percent, plain
@@ -22,12 +23,15 @@ PARTS = {
 class ModelFacts:
     """What a model folder says of its model; None is what could not be measured."""
 
-    threshold: Threshold  # of the score that decides; of max p it is the uncalibrated confidence
+    threshold: (
+        Threshold | Thresholds
+    )  # of the score that decides; of max p it is the uncalibrated confidence
     score: str = PLAIN  # which decides
     why: str = ""  # it does
     calibrated: float | None = None  # its value on the scale of the calibrated confidences
     outcomes: Sequence[str] = ()  # on examples that the threshold has not seen, a line per set
     classes: Sequence[tuple[str, int, str, str, str]] = ()  # rows, accuracy, answered, right
+    names: Sequence[str] = ()  # of the classes, where each has a threshold
     never: Sequence[str] = ()  # classes that no held-out row was answered with
     calibration: Mapping[str, Any]  # method and parameters, or `why_not`, as in calibration.json
     ece: float | None = None  # on the test set, before calibration
@@ -36,8 +40,9 @@ class ModelFacts:
     @property
     def start(self) -> float | None:
         """Where the slider of the page, which is of max p, stands first; None where it has no place."""
-        by_confidence = not self.threshold.why_not and self.score == PLAIN
-        return max(0.0, self.threshold.value) if by_confidence else None
+        if isinstance(self.threshold, Thresholds) or self.score != PLAIN or self.threshold.why_not:
+            return None
+        return max(0.0, self.threshold.value)
 
 
 def section(model: ModelFacts) -> Markup:
@@ -87,14 +92,22 @@ def promise(model: ModelFacts) -> Markup:
         el("p", said),
         wanted if threshold.promise.says else None,
         el("p", end),
+        each_class(threshold, model.names) if isinstance(threshold, Thresholds) else None,
         el("p", f"The score {model.score} decides: {model.why}.", class_="unit")
         if model.why
         else None,
     )
 
 
+def each_class(threshold: Thresholds, names: Sequence[str]) -> Markup:
+    """For how many classes the promise stands, and which are never answered, with the reason."""
+    return el("ul", [el("li", line) for line in threshold.lines(names or None)])
+
+
 def rule(model: ModelFacts) -> list[Any]:
     """The threshold, on the scale of the answers; the charts of the page have the other."""
+    if isinstance(model.threshold, Thresholds):
+        return ["By class ", el("small", "above a threshold of the class that it would answer")]
     value, calibrated = model.threshold.value, model.calibrated
     if value == -math.inf:
         return ["Always ", el("small", "whatever its confidence")]
@@ -118,7 +131,7 @@ def parts(promise: Promise) -> list[str]:
     return [text.format(share(value)) for text, value in wanted if value is not None]
 
 
-def basis(threshold: Threshold) -> str:
+def basis(threshold: Threshold | Thresholds) -> str:
     """The examples that the promise rests on, and what was seen on them."""
     none = f" ({threshold.none:,} of them of none of the classes)" if threshold.none else ""
     answered = f"{percent(threshold.answered)} are answered"
@@ -127,7 +140,7 @@ def basis(threshold: Threshold) -> str:
         said = f"Of {threshold.n:,} held-out examples{none} {answered}"
     if threshold.accuracy is not None:
         said += f", {percent(threshold.accuracy)} of those rightly"
-    if threshold.leak is not None:
+    if isinstance(threshold, Threshold) and threshold.leak is not None:
         said += f"; of {threshold.outside:,} examples of no class {percent(threshold.leak)} are answered"
     return f"{said}."
 
