@@ -9,10 +9,13 @@ import torch
 from typer.testing import CliRunner
 
 import made_data
+import ova
 from ova.cli.app import app
 from ova.errors import BadInput
 from ova.modelfolder import each_class
-from ova.modelfolder.answer import answers, as_outputs
+from ova.modelfolder.again import again
+from ova.modelfolder.answer import Answer, answers, as_outputs
+from ova.modelfolder.asking import refusal
 from ova.modelfolder.export import export
 from ova.modelfolder.folder import Model, load
 from ova.modelfolder.promise import TARGETS
@@ -116,3 +119,37 @@ def test_what_cannot_be_promised_for_each_class_is_refused_before_training(tmp_p
     assert "only an accuracy can be promised for every class" in str(told.exception)
     told = CliRunner().invoke(app, ["train", data, "--pool-rare"])
     assert "add --per-class" in str(told.exception)
+
+
+def test_it_is_tried_again_class_by_class(
+    case: tuple[Path, Path, str], model: Model, tmp_path: Path
+) -> None:
+    assert again(model, case[0]).kept
+    rows = [line.split(",") for line in case[0].read_text().splitlines()[1:]]
+    swapped = [[x, y, "a" if k == "b" else k] for x, y, k in rows]
+    drifted = made_data.write_csv(tmp_path / "d.csv", ["x", "y", "label"], swapped)
+    found = again(model, drifted)
+    assert not found.kept
+    doubts = [line for line in found.lines if line.startswith("warning")]
+    assert len(doubts) == 1
+    assert "the promised accuracy of answers 'b' of 0.8 does not look kept" in doubts[0]
+
+
+def test_from_python_a_refusal_says_what_its_class_was_promised(
+    case: tuple[Path, Path, str], model: Model
+) -> None:
+    held = ova.load(case[1])
+    assert "\n" not in repr(held)
+    assert "for each of 2 of 3 classes" in repr(held)
+    assert isinstance(model.shown, Thresholds)
+    value = {c: model.shown.parts[k].value for k, c in enumerate(model.classes)}
+    refused = [row for row in held.predict(case[0]) if row.label is None]
+    assert refused
+    for row in refused:
+        assert str(row.why).endswith(f"is not above {value[str(row.best_guess)]:.4g}")
+    rare = Answer("", NONE_LABEL, "rare", confidence=0.9, score=0.9)
+    wanted = (
+        "nothing is answered with 'rare': accuracy >= 0.8 with certainty 0.95 cannot be promised"
+    )
+    assert refusal(model, rare, None).startswith(wanted)
+    assert refusal(model, rare, 0.95) == "confidence 0.9 is not above 0.95"

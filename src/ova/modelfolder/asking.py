@@ -70,7 +70,7 @@ def told(model: Model, said: Answer, threshold: float | None) -> Said:
 def refusal(model: Model, said: Answer, threshold: float | None) -> str:
     """Why an input is refused."""
     if threshold is None and model.threshold.why_not:
-        return f"nothing is answered: the promise {model.threshold.why_not}"
+        return f"nothing is answered: {model.threshold.promise} {model.threshold.why_not}"
     by_confidence = threshold is not None or model.evidence.name == PLAIN
     name, value = (
         ("confidence", said.confidence) if by_confidence else (model.evidence.name, said.score)
@@ -79,7 +79,7 @@ def refusal(model: Model, said: Answer, threshold: float | None) -> str:
     if limit is None and isinstance(shown, Thresholds):
         part = shown.parts[model.classes.index(str(said.best_guess))]
         if part.why_not:
-            return f"nothing is answered with {said.best_guess!r}: the promise {part.why_not}"
+            return f"nothing is answered with {said.best_guess!r}: {part.promise} {part.why_not}"
         limit = part.value
     return f"{name} {value:.4g} is not above {shown.value if limit is None else limit:.4g}"
 
