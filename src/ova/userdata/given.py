@@ -171,7 +171,7 @@ OPTION = re.compile(r"--([a-z][a-z-]*)(?: (?=['\"0-9]))?")
 def in_python(message: str, files: Mapping[Path, str]) -> str:
     """A message of the engine in the words of Python: keywords for options, no file of ours.
 
-    >>> in_python("/tmp/t.parquet: no 'a' (--label names it)", {Path("/tmp/t.parquet"): "the data"})
+    >>> in_python("t.parquet: no 'a' (--label names it)", {Path("t.parquet"): "the data"})
     "the data: no 'a' (label= names it)"
     >>> in_python("leave them out with --skip-bad", {})
     'leave them out with skip_bad=True'
