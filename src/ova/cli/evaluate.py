@@ -135,8 +135,8 @@ def evaluate(
 def tried_again(files: "Sequence[Path]", label: str) -> int:
     """Print what a model does on labelled data; 1 if its promise does not look kept."""
     from ova.modelfolder.again import again
+    from ova.modelfolder.class_table import lines
     from ova.modelfolder.folder import load
-    from ova.modelfolder.perclass import lines
 
     if len(files) != 2:
         raise BadInput("a model is evaluated on one file or folder: ova evaluate MODEL DATA")

@@ -138,8 +138,8 @@ def train(
         ova train mails.csv --text body --label folder --score max_p
     """
     outputs.check_folder("--out", out, filter(None, (data, test, outside, encoder)))
+    from ova.modelfolder.class_table import WARNING, lines
     from ova.modelfolder.names import REPORT
-    from ova.modelfolder.perclass import WARNING, lines
     from ova.modelfolder.train import train as carry_out
     from ova.posthoc.per_class import EachClass
     from ova.posthoc.threshold import Promise

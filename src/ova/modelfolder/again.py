@@ -8,8 +8,8 @@ from scipy.special import bdtr
 
 from ova.errors import BadInput
 from ova.modelfolder.answer import as_outputs, outputs
+from ova.modelfolder.class_table import PerClass, per_class
 from ova.modelfolder.folder import Model
-from ova.modelfolder.perclass import PerClass, per_class
 from ova.modelfolder.promise import outcome
 from ova.posthoc.per_class import Thresholds
 from ova.posthoc.threshold import Threshold

@@ -13,10 +13,10 @@ from ova.files import beside, read_object
 from ova.metrics import METRICS
 from ova.modelfolder import confidence, each_class, names
 from ova.modelfolder import folder as model_folder
+from ova.modelfolder.class_table import PerClass, per_class, rows_of
 from ova.modelfolder.deciding import decided, judged
 from ova.modelfolder.evidence import Evidence, forward_of, head_of
 from ova.modelfolder.held import Held, held, tried
-from ova.modelfolder.perclass import PerClass, per_class, rows_of
 from ova.modelfolder.promise import check, outcomes, promised
 from ova.posthoc.calibration import Top
 from ova.posthoc.per_class import EachClass, Thresholds

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ova.modelfolder.perclass import MACRO, SHOWN, lines, per_class, rows_of
+from ova.modelfolder.class_table import MACRO, SHOWN, lines, per_class, rows_of
 from ova.posthoc.threshold import Promise, Threshold
 from ova.predictions import Predictions
 
