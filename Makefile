@@ -69,8 +69,9 @@ mutants: setup
 	$(BIN)/python -m mutants
 
 MINUTES ?= 20
+MOST ?= 1000000
 torture: setup
-	$(BIN)/python -m torture --minutes $(MINUTES)
+	$(BIN)/python -m torture --minutes $(MINUTES) --most $(MOST)
 
 # These train networks for tens of minutes to answer one question each; their first lines say which.
 LONG := ball own_clinc trial trial_verdicts

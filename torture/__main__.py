@@ -15,7 +15,6 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from itertools import count
 from pathlib import Path
 
 from torture import forks, hostile, inputs, kills, made, targets
@@ -29,6 +28,7 @@ Part = Callable[[Sequence[int], Tally], None]
 def main() -> int:
     parser = argparse.ArgumentParser("python -m torture", description=__doc__)
     parser.add_argument("--minutes", type=float, default=20, help="how long")
+    parser.add_argument("--most", type=int, default=10**9, help="cases of each part")
     parser.add_argument("--jobs", type=int, default=2, help="at the same time")
     parser.add_argument("--seed", type=int, default=0, help="decides every case")
     parser.add_argument("--only", default="", choices=["", *SHARES], help="one part")
@@ -59,7 +59,8 @@ def main() -> int:
         for name in [options.only] if options.only else SHARES:
             share = 1.0 if options.only else SHARES[name]
             before, size = worked(), AT_ONCE.get(name, 1)
-            part = together(parts[name], size, share * seconds, options.jobs)
+            numbers = -(-options.most // size)
+            part = together(parts[name], size, share * seconds, options.jobs, numbers)
             print(f"{name}: {part.cases.total()} cases, {worked() - before:.0f} s of the processor")
             tally.add(part)
     tally.show()
@@ -162,8 +163,8 @@ def cases(sound: Path, seed: int, wholes: dict[str, kills.Whole]) -> dict[str, P
     return {"kills": killed, "hostile": refused, "commands": spoiled, "readers": read}
 
 
-def together(part: Part, size: int, seconds: float, jobs: int) -> Tally:
-    """Cases 0, 1, 2 ... for so many seconds, so many at once, shared among forks."""
+def together(part: Part, size: int, seconds: float, jobs: int, numbers: int) -> Tally:
+    """Cases 0, 1, 2 ... for so many seconds, or so many of them, shared among forks."""
     end, tally = time.monotonic() + seconds, Tally()
     pipes = []
     for job in range(jobs):
@@ -172,7 +173,7 @@ def together(part: Part, size: int, seconds: float, jobs: int) -> Tally:
             os.close(read)
             mine = Tally()
             try:
-                for number in count(job, jobs):
+                for number in range(job, numbers, jobs):
                     part(range(number * size, (number + 1) * size), mine)
                     if time.monotonic() > end:  # of every part there is some
                         break

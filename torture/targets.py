@@ -249,13 +249,13 @@ def of_models() -> list[Target]:
         inside = {
             "model.json": [by_bytes, by_json, signed(by_json), signed(by_json)],
             "calibration.json": [by_bytes, signed(by_json), signed(by_bytes)],
-            "held.json": [by_bytes, signed(by_json), signed(by_json)],
             "manifest.json": [signed(by_json)],
             "weights.safetensors": [by_bytes, signed(by_bytes), signed(by_bytes)],
         }
-        inside |= (
-            {"tokenizer.json": [signed(by_json), signed(by_bytes)]} if folder == "texts" else {}
-        )
+        if folder != "model":  # which an earlier version trained
+            inside["held.json"] = [by_bytes, signed(by_json), signed(by_json)]
+        if folder == "texts":
+            inside["tokenizer.json"] = [signed(by_json), signed(by_bytes)]
         for name, spoils in inside.items():
             found.append(Target(line, f"{folder}/{name}", spoils, [folder, rows], 3))
     found.append(Target(predict.format("texts", "lines.txt"), "lines.txt", [by_bytes], ["texts"]))

@@ -1,5 +1,6 @@
 """Encoders that the user has on disk: read as data, trained or frozen, kept whole in the model folder."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -76,3 +77,17 @@ def test_pickled_weights_and_other_folders_are_refused(tmp_path: Path) -> None:
     table = Request(data=made_data.table(tmp_path / "t.csv"), encoder=folder)
     with pytest.raises(BadInput, match="a table has none"):
         gather(table)
+
+
+@pytest.mark.parametrize("name", ["tokenizer.json", "vocab.txt"])
+def test_a_tokenizer_without_a_piece_for_the_unknown_is_named(name: str, tmp_path: Path) -> None:
+    """It fails at the first text that has a letter of its own, which may come years later."""
+    asked = wish("bert", tmp_path)
+    whole = tmp_path / "bert/tokenizer.json"
+    content = json.loads(whole.read_text())
+    del content["model"]["vocab"]["[UNK]"]
+    whole.unlink()
+    pieces = "\n".join(content["model"]["vocab"])
+    (tmp_path / "bert" / name).write_text(json.dumps(content) if name == whole.name else pieces)
+    with pytest.raises(BadInput, match=f"{name}: damaged, or not a"):
+        gather(asked)

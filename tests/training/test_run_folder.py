@@ -79,6 +79,9 @@ def test_a_copied_collection_keeps_the_name_of_its_experiment(collection):
     assert {run.experiment for run in read_collection(moved)} == {"digits"}
 
 
+EMPTY: dict[str, Any] = {"recipe": {}, "manifest": {}, "calibration": {}, "log": []}
+
+
 @pytest.mark.parametrize("name", [RUNS, MEASUREMENTS, ALL_CURVES])
 def test_a_damaged_line_is_named(collection, name):
     path = collection / name
@@ -92,8 +95,13 @@ def test_a_damaged_line_is_named(collection, name):
     ("name", "line", "complaint"),
     [
         (RUNS, {"run": "x"}, "line 5 should be a JSON object with run, recipe"),
-        (RUNS, {"run": "x", "recipe": [], "manifest": {}, "calibration": {}, "log": []}, "recipe"),
-        (RUNS, {"run": "x", "recipe": {}, "manifest": {}, "calibration": {}, "log": {}}, "log"),
+        (RUNS, {"run": "x", **EMPTY, "recipe": []}, "recipe"),
+        (RUNS, {"run": "x", **EMPTY, "log": {}}, "log"),
+        (RUNS, {"run": "x", **EMPTY, "log": [1]}, "log, row 1 should be a JSON object with epoch"),
+        (RUNS, {"run": "x", **EMPTY, "log": [{"epoch": [[]]}]}, "epoch should be one value"),
+        (RUNS, {"run": "x", **EMPTY, "log": [{"epoch": "a"}]}, "epoch should be a whole number"),
+        (RUNS, {"run": "x", **EMPTY, "trials": {}}, "trials should be a JSON list"),
+        (RUNS, {"run": "x", **EMPTY, "trials": [{"trial": 0}]}, "trials, row 1 should"),
         (MEASUREMENTS, {"run": "x", "dataset": "d", "metric": "m", "value": 1}, "no run 'x'"),
         (MEASUREMENTS, {"dataset": "d", "metric": "m", "value": 1}, "no run 'None'"),
         (MEASUREMENTS, {"run": "x", "dataset": "d", "metric": "m", "value": "high"}, "a number"),

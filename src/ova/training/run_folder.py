@@ -54,6 +54,7 @@ KINDS = {  # of the cells of columns that may have others than numbers
 }
 RUNS, ALL_CURVES = "runs.jsonl", "curves.jsonl"  # of a collection, beside MEASUREMENTS
 PARTS = ("recipe", "manifest", "calibration", "log")  # of each run, in its line of RUNS
+LISTS = {"log": ("epoch",), "trials": ("trial", "value")}  # of rows with these keys
 HISTORY = "history.jsonl"  # of a search
 
 
@@ -121,7 +122,7 @@ def read(folder: Path) -> Run:
     """One run; a missing file is an empty part, a damaged one is an error with its name."""
     recipe, manifest = part(folder / RECIPE), part(folder / MANIFEST)
     history = folder.parent.with_name(f"{folder.parent.name}-tune") / HISTORY
-    trials = lines(history, ("trial", "value"))
+    trials = in_order(lines(history, ()), LISTS["trials"], f"{history}")
     form = recipe.get("formulation")
     return Run(
         **named(recipe, manifest, folder.name, folder.parent.name),
@@ -158,7 +159,7 @@ def lines(path: Path, needed: Sequence[str]) -> list[Row]:
 
 def read_log(folder: Path) -> list[Row]:
     """One row per epoch."""
-    return lines(folder / LOG, ("epoch",))
+    return in_order(lines(folder / LOG, ()), LISTS["log"], f"{folder / LOG}")
 
 
 def read_measurements(folder: Path) -> list[Row]:
@@ -206,6 +207,16 @@ def plain(row: Row, names: Sequence[str], lists: Sequence[str], where: str) -> N
             raise BadInput(f"{where}: {name} should be one value")
 
 
+def in_order(rows: Sequence[Any], needed: Sequence[str], where: str) -> list[Row]:
+    """The rows, if they are objects of plain values, numbered by the first that is needed."""
+    found = [checked(row, needed, f"{where}, row {k}") for k, row in enumerate(rows, 1)]
+    for k, row in enumerate(found, 1):
+        plain(row, (), (), f"{where}, row {k}")
+        if not isinstance(row[needed[0]], int):
+            raise BadInput(f"{where}, row {k}: {needed[0]} should be a whole number")
+    return found
+
+
 def read_collection(folder: Path) -> list[Run]:
     """The runs that are kept together in a folder; what does not fit is an error with its file."""
     known = lines(folder / RUNS, ("run", *PARTS))
@@ -233,10 +244,13 @@ def check_runs(known: Sequence[Row], path: Path) -> None:
     """Refuse runs with a part of the wrong kind, or with the name of another."""
     seen: set[str] = set()
     for number, run in enumerate(known, 1):
-        for name in PARTS:
-            kind, called = (list, "list") if name == "log" else (dict, "object")
-            if not isinstance(run[name], kind):
+        for name in (*PARTS, "trials"):
+            kind, called = (list, "list") if name in LISTS else (dict, "object")
+            part = run.get(name, [])  # only of trials there may be none
+            if not isinstance(part, kind):
                 raise BadInput(f"{path}, row {number}: {name} should be a JSON {called}")
+            if isinstance(part, list):
+                in_order(part, LISTS[name], f"{path}, row {number}: {name}")
         if not isinstance(run["run"], str) or run["run"] in seen:
             raise BadInput(f"{path}, row {number}: run {run['run']!r} should be a name of its own")
         seen.add(run["run"])

@@ -122,7 +122,13 @@ def read_tokenizer(path: Path) -> Any:
     from tokenizers import Tokenizer
 
     with reading(path, "a tokenizer"):
-        return Tokenizer.from_str(path.read_text("utf-8"))
+        return tried(Tokenizer.from_str(path.read_text("utf-8")))
+
+
+def tried(tokenizer: Any) -> Any:
+    """The tokenizer, if it can say something about letters that it does not know."""
+    tokenizer.encode("\u2603 \U0001f995")
+    return tokenizer
 
 
 def from_encoder(folder: Path) -> tuple[Any, int, int]:
@@ -148,7 +154,8 @@ def from_vocabulary(folder: Path) -> Any:
     known = read_object(settings) if settings.is_file() else {}
     lowercase = bool(known.get("do_lower_case", True))
     with reading(folder / "vocab.txt", "a list of word pieces"):
-        return BertWordPieceTokenizer(str(folder / "vocab.txt"), lowercase=lowercase)._tokenizer
+        found = BertWordPieceTokenizer(str(folder / "vocab.txt"), lowercase=lowercase)
+        return tried(found._tokenizer)
 
 
 KIND = Kind(
