@@ -6,8 +6,8 @@ import time
 from pathlib import Path
 
 import pytest
-from hosts import PORT, below, torchrun, two_hosts
 
+from hosts import PORT, below, torchrun, two_hosts
 from ova.cli.run import run_all
 from ova.experiments import EXPERIMENTS
 from ova.files import read_lines
@@ -78,6 +78,20 @@ def test_two_hosts_measure_what_one_does_though_one_comes_late_and_the_folder_is
         for process in started:
             ended(process)
     near(measurements(tmp_path / "out"), alone, 1e-4)
+
+
+def test_two_hosts_measure_what_one_does_on_clinc(data_dir, tmp_path):
+    # Without noise, of which every process draws its own.
+    settings = ["epochs=1", "steps=8", "warmup=0", "batch_size=96", "shift=none"]
+    settings += ["dropout=0", "augment=none"]
+    words = ["clinc-desk", "--only", "ova", "--data-dir", str(data_dir)]
+    words += [word for setting in settings for word in ("--set", setting)]
+    with two_hosts() as hosts:
+        for process in torchrun(hosts, *words, out=tmp_path / "two"):
+            ended(process)
+        one = [sys.executable, "-m", "ova", "run", *words, "--seeds", "1", "--accelerator", "cpu"]
+        ended(hosts[0].start(*one, "--out", str(tmp_path / "one")))
+    near(measurements(tmp_path / "two"), measurements(tmp_path / "one"), 1e-3)
 
 
 def test_a_lost_host_ends_the_job_in_a_sentence_and_the_same_command_goes_on(alone, tmp_path):
