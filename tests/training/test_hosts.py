@@ -49,12 +49,12 @@ def near(found, expected, within):
     for first, second in zip(found, expected, strict=True):
         assert first.keys() == second.keys()
         for key, value in first.items():
-            close = isinstance(value, float)
+            close = key in ("value", "halves", "excess") and value is not None
             assert second[key] == (pytest.approx(value, abs=within) if close else value), first
 
 
 def ended(process, code=0):
-    said, _ = process.communicate(timeout=250)
+    said, _ = process.communicate(timeout=500)
     assert process.returncode == code, said
     return said
 
@@ -80,6 +80,7 @@ def test_two_hosts_measure_what_one_does_though_one_comes_late_and_the_folder_is
     near(measurements(tmp_path / "out"), alone, 1e-4)
 
 
+@pytest.mark.timeout(600)  # three processes of a transformer on as few cores as there are
 def test_two_hosts_measure_what_one_does_on_clinc(data_dir, tmp_path):
     # Without noise, of which every process draws its own.
     settings = ["epochs=1", "steps=8", "warmup=0", "batch_size=96", "shift=none"]
