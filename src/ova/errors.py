@@ -80,6 +80,8 @@ ADVICE = {
 }
 # What PyTorch says in a RuntimeError, and the system where a library finds no room.
 NO_MEMORY = ("allocate memory", "out of memory", "failed to map segment")
+# What the libraries say under which processes talk to each other when one of them is gone.
+PEER_GONE = ("gloo/transport", "NCCL error", "c10d::TCPStore", "DistNetworkError")
 
 
 def mendable(error: Exception) -> Exception:
@@ -98,6 +100,11 @@ def mendable(error: Exception) -> Exception:
         return BadInput(f"{error.object!r} is not UTF-8; rename it")
     if isinstance(error, MemoryError) or any(words in str(error) for words in NO_MEMORY):
         return BadInput(f"there is not enough memory for this: {error or 'Python has none left'}")
+    if any(words in f"{type(error).__name__}: {error}" for words in PEER_GONE):
+        return BadInput(
+            "another process of this run is gone (killed, out of memory, its machine lost); see what it "
+            "said last. The same command on all machines goes on from the last checkpoint"
+        )
     return error
 
 

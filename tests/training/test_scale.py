@@ -77,27 +77,6 @@ def test_two_processes_train_and_evaluate_imagenet_each_row_once(images, tmp_pat
     assert len(read_lines(folder / "log.jsonl")) == 1
 
 
-@pytest.mark.slow
-def test_two_processes_equal_one_on_clinc(data_dir, tmp_path):
-    # Without noise, of which every process draws its own.
-    settings = ["epochs=1", "steps=8", "warmup=0", "batch_size=96", "shift=none"]
-    settings += ["dropout=0", "augment=none"]
-    words = [word for setting in settings for word in ("--set", setting)]
-    for devices in (1, 2):
-        more = ["--only", "ova", *words, "--out", str(tmp_path / str(devices))]
-        finish(ova("clinc-desk", *more, devices=devices, data=data_dir))
-    one, two = (
-        read_lines(only_folder(tmp_path / d / "clinc-desk") / "measurements.jsonl") for d in "12"
-    )
-    assert len(one) == len(two) > 20
-    measured = ("value", "halves", "excess")
-    for first, second in zip(one, two, strict=True):
-        assert first.keys() == second.keys()
-        for key, value in first.items():
-            near = key in measured and value is not None
-            assert (pytest.approx(value, abs=1e-3) if near else value) == second[key], first
-
-
 def ps(*words):
     return subprocess.run(
         ["ps", *words], capture_output=True, text=True, check=False
