@@ -109,7 +109,7 @@ class Watch:
         )
         low, high = bounds(self.right, at, CERTAINTY) if n else (at, at)
         seen = np.cumsum(self.right)[at - 1] / np.maximum(at, 1)
-        columns = {"n": at, "seen": seen, "low": low, "high": high}
+        columns = {"labels": at, "seen": seen, "low": low, "high": high}
         rows = zip(*(column.tolist() for column in columns.values()), strict=True)
         return [dict(zip(columns, row, strict=True)) for row in rows]
 

@@ -9,6 +9,7 @@ from string import Template
 import altair as alt
 
 from ova.files import Row, write_text
+from ova.posthoc.monitoring.monitor import INPUTS, PROMISE
 from ova.report import theme
 from ova.report.figures.figure import Figure
 from ova.report.markup import Markup, el, join, script_json, table
@@ -18,6 +19,7 @@ from ova.report.sections import Page
 
 ENDS = 6.0  # powers of ten that are drawn to both sides of an alarm
 NONE_YET = "–"
+AXIS = alt.Axis(tickCount=8)
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ class MonitorFacts:
     told: Sequence[Told]
     warnings: Sequence[str]
     wealth: Sequence[Row]  # label, row, and log10 of the wealth over what an alarm needs
-    bounds: Sequence[Row]  # n, seen, low, high
+    bounds: Sequence[Row]  # labels, seen, low, high
     refusals: Sequence[Row]  # row, share
 
 
@@ -99,7 +101,7 @@ def cards(facts: MonitorFacts) -> list[Markup]:
     """The three questions: the inputs, the promise, the refusals."""
     now, before = facts.refused
     return [
-        card("Have the inputs changed?", "inputs", facts, "Nothing speaks for it"),
+        alarms("Have the inputs changed?", INPUTS, facts),
         kept(facts),
         join(
             el("h4", "How much is refused?"),
@@ -109,11 +111,13 @@ def cards(facts: MonitorFacts) -> list[Markup]:
     ]
 
 
-def card(title: str, about: str, facts: MonitorFacts, quiet: str) -> Markup:
+def alarms(title: str, about: str, facts: MonitorFacts) -> Markup:
     """The alarms of one kind, the first one large."""
     found = sorted((t for t in facts.told if t.about == about and t.alarm), key=lambda t: -t.most)
     if not found:
-        return join(el("h4", title), el("p", "No ", el("small", quiet), class_="big"))
+        return join(
+            el("h4", title), el("p", "No ", el("small", "Nothing speaks for it"), class_="big")
+        )
     first = found[0]
     return join(
         el("h4", title),
@@ -125,14 +129,11 @@ def card(title: str, about: str, facts: MonitorFacts, quiet: str) -> Markup:
 
 def kept(facts: MonitorFacts) -> Markup:
     """Whether the promise is kept, and between which bounds the accuracy lies."""
-    watched = [t for t in facts.told if t.about == "promise"]
-    title = "Is the promise kept?"
-    broken = any(t.alarm for t in watched)
-    said = "Nothing speaks against it" if watched else "Nothing is promised, or not of this log"
-    top = card("Is a promise broken?", "promise", facts, said)
-    if not broken:
-        word = "Yes " if watched else f"{NONE_YET} "
-        top = join(el("h4", title), el("p", word, el("small", said), class_="big"))
+    title, watched = "Is a promise broken?", any(t.about == PROMISE for t in facts.told)
+    top = alarms(title, PROMISE, facts)
+    if not watched:
+        big = el("p", f"{NONE_YET} ", el("small", "Nothing is promised of this log"), class_="big")
+        top = join(el("h4", title), big)
     if not facts.bounds:
         return join(top, el("p", "No answer has a label, so nothing is known of their accuracy."))
     last = facts.bounds[-1]
@@ -141,7 +142,7 @@ def kept(facts: MonitorFacts) -> Markup:
         top,
         el(
             "p",
-            f"Of {last['n']:,} labelled answers {percent(last['seen'])} are right: between "
+            f"Of {last['labels']:,} labelled answers {percent(last['seen'])} are right: between "
             f"{percent(last['low'])} and {percent(last['high'])} with certainty {facts.certainty:g}{promised}.",
         ),
     )
@@ -222,10 +223,10 @@ def wealth(facts: MonitorFacts) -> Figure:
     labels = [*dict.fromkeys(row["label"] for row in facts.wealth)]
     y = alt.Y("wealth:Q", title="power of ten", scale=alt.Scale(domain=[-ENDS, ENDS], clamp=True))
     paths = (
-        alt.Chart(theme.LATER)
+        alt.Chart()
         .mark_line(strokeWidth=1.6, clip=True)
         .encode(
-            x=alt.X("row:Q", title="row of the log"),
+            x=alt.X("row:Q", title="row of the log", axis=AXIS),
             y=y,
             order="row:Q",
             color=theme.colour(labels),
@@ -242,15 +243,15 @@ def wealth(facts: MonitorFacts) -> Figure:
 
 def accuracy(facts: MonitorFacts) -> Figure:
     """The accuracy of the labelled answers with its bounds."""
-    base = alt.Chart(theme.LATER).encode(
-        x=alt.X("n:Q", title="labelled answers, as their labels came")
+    base = alt.Chart().encode(
+        x=alt.X("labels:Q", title="labelled answers, as their labels came", axis=AXIS)
     )
     scale = alt.Scale(domain=[0, 1])
     tips = [theme.exact(name, name) for name in ("seen", "low", "high")]
     band = base.mark_area(opacity=0.25, color=theme.COLOURS["softmax"]).encode(
         y=alt.Y("low:Q", title="accuracy", scale=scale), y2="high:Q", tooltip=tips
     )
-    seen = base.mark_line(color=theme.COLOURS["softmax"]).encode(y="seen:Q", order="n:Q")
+    seen = base.mark_line(color=theme.COLOURS["softmax"]).encode(y="seen:Q", order="labels:Q")
     level = [] if facts.promised is None else [line(facts.promised)]
     return figure(
         "How often are the answers right?",
@@ -263,10 +264,10 @@ def accuracy(facts: MonitorFacts) -> Figure:
 def refusals(facts: MonitorFacts) -> Figure:
     """The share that is refused, over time."""
     steps = (
-        alt.Chart(theme.LATER)
+        alt.Chart()
         .mark_line(interpolate="step-after", color=theme.COLOURS["ova"])
         .encode(
-            x=alt.X("row:Q", title="row of the log"),
+            x=alt.X("row:Q", title="row of the log", axis=AXIS),
             y=alt.Y("share:Q", title="refused", scale=alt.Scale(domainMin=0)),
             order="row:Q",
             tooltip=[theme.exact("share", "refused"), alt.Tooltip("row:Q", format=",")],
