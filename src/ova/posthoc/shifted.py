@@ -16,6 +16,7 @@ from ova.posthoc.threshold import Scored, Threshold, checked, fit_threshold, sco
 
 FEWEST = 20  # rows of each kind that a likelihood ratio is learned from
 CLIPPED = 0.99  # estimated weights above this quantile of the rows they were learned from are cut
+BEYOND = 0.1  # share of the new inputs with a larger weight, for which held-out rows say too little
 FOLD = 0.5  # share of the held-out rows that the weights are learned from, and that carry nothing
 
 
@@ -84,7 +85,7 @@ def fit_like(
 
     `features` are of the held-out rows and of the sample, N x D and M x D (scores will do: D = 1).
     A logistic classifier that tells the two apart on half of the held-out rows, drawn by lot, gives
-    the weights of the other half. The promise is for what these weights make of the held-out
+    the weights of the other half, which are cut where hardly any held-out row is. The promise is for
     inputs. It is for the sample's inputs only as far as weights are right, which nothing proves.
     """
     c, right = scored(predictions)
@@ -103,6 +104,14 @@ def fit_like(
         )
     ratio = likelihood_ratio(old[learned], new)
     bound = float(np.quantile(ratio(old[learned]), CLIPPED, method="higher"))
+    beyond = float((ratio(new) > bound).mean())
+    if (
+        beyond > BEYOND
+    ):  # also where nothing is alike, and weights within the held-out rows are even
+        raise BadInput(
+            f"{beyond:.0%} of the new inputs are unlike nearly all held-out rows, {BEYOND:.0%} may be; "
+            "label some new inputs and fit the threshold on them".replace("%", " %")
+        )
     w = np.minimum(ratio(old[carry]), bound)
     return _fitted(
         (c[carry], right[carry]), w, (accuracy, certainty), (bound, seed), estimated=True
