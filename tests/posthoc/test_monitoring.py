@@ -1,5 +1,6 @@
 """The monitor against slow oracles: p-values, bets that are fair, bounds that hold, alarms that are rare."""
 
+from collections.abc import Callable
 from itertools import product
 from math import log
 
@@ -58,6 +59,10 @@ def test_every_bet_on_p_values_is_fair() -> None:
         assert whole == pytest.approx(1, abs=1e-6)
 
 
+def one(p: float) -> Callable[..., np.ndarray]:
+    return lambda *_: np.array([p])
+
+
 def test_no_capital_comes_from_nowhere_and_histograms_are_fair() -> None:
     capital = asleep(3)
     for t in range(50):
@@ -70,7 +75,7 @@ def test_no_capital_comes_from_nowhere_and_histograms_are_fair() -> None:
     for place in np.linspace(0.0005, 0.9995, 1000):
         watched = Exchangeability(np.arange(20.0), [0])
         before = watched.update(s)[-1]
-        watched.ranks.p_values = lambda _, __, p=place: np.array([p])  # type: ignore[method-assign]
+        watched.ranks.p_values = one(place)  # type: ignore[method-assign]
         factors.append(np.exp(watched.update(np.zeros(1))[0] - before))
     assert np.mean(factors) == pytest.approx(1, abs=0.01)
 

@@ -122,8 +122,8 @@ def beside(table: pa.Table, labels: Labels) -> Any:
     for name in (labels.id, column):
         if name not in said.column_names:
             raise BadInput(f"{labels.file}: there is no column {name!r}; it has an id and a label")
-    name = next((n for n in (kept(labels.id), labels.id) if n in table.column_names), None)
-    if name is None:
+    key = next((n for n in (kept(labels.id), labels.id) if n in table.column_names), None)
+    if key is None:
         raise BadInput(
             f"the log has no column {labels.id!r} to find its labels by; "
             f"`ova predict --keep {labels.id}` writes it"
@@ -132,7 +132,7 @@ def beside(table: pa.Table, labels: Labels) -> Any:
     if len(pc.unique(ids)) < len(ids):
         twice = next(v["values"] for v in pc.value_counts(ids).to_pylist() if v["counts"] > 1)
         raise BadInput(f"{labels.file}: the id {twice!r} comes twice; give each id one label")
-    return pc.take(said[column], pc.index_in(table[name], value_set=ids))
+    return pc.take(said[column], pc.index_in(table[key], value_set=ids))
 
 
 def places(names: Any, classes: Sequence[str]) -> Counts:

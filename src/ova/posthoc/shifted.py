@@ -85,8 +85,8 @@ def fit_like(
 
     `features` are of the held-out rows and of the sample, N x D and M x D (scores will do: D = 1).
     A logistic classifier that tells the two apart on half of the held-out rows, drawn by lot, gives
-    the weights of the other half, which are cut where hardly any held-out row is. The promise is for
-    inputs. It is for the sample's inputs only as far as weights are right, which nothing proves.
+    the weights of the other half, which are cut where hardly any held-out row is. The promise is
+    for what these weights make of the held-out inputs. It is for the sample's inputs only as far as weights are right, which nothing proves.
     """
     c, right = scored(predictions)
     old, new = matrix(features[0], "held-out rows"), matrix(features[1], "new inputs")

@@ -22,7 +22,7 @@ def bounds(good: Truths, at: Counts, certainty: float) -> tuple[Floats, Floats]:
     (array([0.77, 0.86]), array([0.97, 0.93]))
     """
     n = np.asarray(at, np.int64)
-    hits = np.cumsum(good)[n - 1]
+    hits = np.cumsum(good, dtype=np.int64)[n - 1]
     most = np.log(1 / (1 - certainty))
     rate = (
         hits / n

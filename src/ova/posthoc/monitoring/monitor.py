@@ -55,7 +55,7 @@ class Watched:
     def add(self, values: Floats | Truths, rows: Counts) -> None:
         """Let it bet on some more values, which stand in these rows of the stream."""
         before = self.bettor.n
-        path = self.bettor.update(values)
+        path = self.bettor.update(values)  # type: ignore[arg-type]  # scores or outcomes, as it takes
         self.rows.append(rows)
         self.path.append(path)
         rich = np.flatnonzero(path >= limit(self.level))

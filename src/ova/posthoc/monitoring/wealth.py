@@ -33,7 +33,7 @@ def bet(capital: Any, t: float, gains: Any) -> float:
     woken = capital[0] * WAKES / (t + FIRST)
     capital[0] -= woken
     each = (MOVES * awake + woken) / bets
-    grown = capital[0]
+    grown: float = capital[0]
     for k in range(bets):
         capital[1 + k] = ((1 - MOVES) * capital[1 + k] + each) * gains[k]
         grown += capital[1 + k]
