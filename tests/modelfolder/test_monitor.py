@@ -19,6 +19,7 @@ import made_data
 from ova.cli.app import app
 from ova.errors import BadInput
 from ova.modelfolder.folder import digest, load
+from ova.modelfolder.held import Held
 from ova.modelfolder.log import Labels, read_log, rounded
 from ova.modelfolder.watching import Watch, watch
 from ova.posthoc.monitoring import Monitor
@@ -153,7 +154,7 @@ def test_every_format_says_the_same(folder: Path, moved: Path, tmp_path: Path) -
     lines = as_lines(tmp_path / "log.jsonl", rows)
     half = as_lines(tmp_path / "half.jsonl", rows[:700])
     rest = made_data.write_csv(tmp_path / "rest.csv", rows[0], [row.values() for row in rows[700:]])
-    mixed = as_lines(tmp_path / "mixed.jsonl", [row | {"id": 1} for row in rows])
+    mixed = as_lines(tmp_path / "mixed.jsonl", [row | {"time": 1} for row in rows])
     with mixed.open("a") as file:  # cut off while it was written
         file.write('{"score": 0.1, "label": "a"')
     for logs in ([tmp_path / "log.parquet"], [lines], [half, rest], [mixed]):
@@ -324,6 +325,24 @@ def test_damaged_lines_and_old_models_are_told(folder: Path, same: Path, tmp_pat
     (old / "model.json").write_text(json.dumps({**facts, "sha256": digest(facts)}))
     with pytest.raises(BadInput, match="kept no scores to compare with"):
         watch(old, [same])
+
+
+def test_what_a_model_keeps_of_its_rows_is_read_again_or_refused(folder: Path) -> None:
+    kept = load(folder).kept
+    assert kept is not None
+    assert kept.answered is not None
+    row = json.loads(json.dumps(kept.to_json()))
+    back = Held.from_json(row, 3).answered
+    assert back is not None
+    assert (back.scores == kept.answered.scores).all()
+    assert (back.classes == kept.answered.classes).all()
+    assert np.sort(back.scores).tolist() == kept.scores.tolist()  # no row is of none of the classes
+    assert Held.from_json(row | {"answered": None}, 3).answered is None
+    for change in ({"classes": [3, 0]}, {"classes": [0]}, {"scores": [[1.0], [2.0]]}):
+        with pytest.raises(BadInput, match="are not answered with 3 classes"):
+            Held.from_json(
+                row | {"answered": {"scores": [1.0, 2.0], "classes": [0, 1], **change}}, 3
+            )
 
 
 def test_scores_are_rounded_as_csv_rounds_them() -> None:
