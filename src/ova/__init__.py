@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ova.nn.modules import Loss as Loss
     from ova.nn.pretrained import from_pretrained as from_pretrained
     from ova.posthoc.calibration import CALIBRATIONS as CALIBRATIONS
+    from ova.posthoc.monitoring import Monitor as Monitor
     from ova.posthoc.outside import outside as outside
     from ova.posthoc.sets import fit_sets as fit_sets
     from ova.posthoc.threshold import fit_threshold as fit_threshold
@@ -40,6 +41,7 @@ _HOME = {
     "Head": "nn.modules",
     "Loss": "nn.modules",
     "METRICS": "metrics",
+    "Monitor": "posthoc.monitoring",
     "OneVsAllClassifier": "training.estimator",
     "Predictions": "predictions",
     "Recipe": "training.recipe",

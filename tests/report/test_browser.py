@@ -12,6 +12,7 @@ import made_runs
 from ova.posthoc.threshold import Promise, Threshold
 from ova.report import runs
 from ova.report.model import ModelFacts
+from ova.report.monitor import MonitorFacts, Told, write_monitor
 from ova.report.page import write_page, write_report
 from ova.report.thresholds import table
 
@@ -311,3 +312,48 @@ def test_paper_keeps_every_chart(opened):
     page.pdf(path=ARTEFACTS / "report.pdf", format="A4")
     assert (ARTEFACTS / "report.pdf").read_bytes().startswith(b"%PDF")
     page.emulate_media(media="screen", color_scheme="light")
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_page_of_a_monitor_draws_its_curves_and_asks_for_nothing(browser, tmp_path, size):
+    told = [
+        Told("scores", "inputs", 900, 9.2, 0.0025, "row 512 (Monday)", "row 480 (Sunday)"),
+        Told("accuracy", "promise", 90, 0.0, 0.0025),
+    ]
+    rows = [{"row": 300 * k + 1, "share": 0.1 * k} for k in range(4)]
+    wealth = [
+        {"label": each.name, "row": row["row"], "wealth": row["share"] * 5 - 1}
+        for each in told
+        for row in rows
+    ]
+    bounds = [{"labels": n, "seen": 0.9, "low": 0.9 - 1 / n, "high": 1.0} for n in (10, 50, 90)]
+    facts = MonitorFacts(
+        rows=900,
+        labels=100,
+        answers=90,
+        refused=(0.2, 0.05),
+        false_alarms=0.01,
+        certainty=0.95,
+        promised=0.95,
+        told=told,
+        warnings=["labels <b>drawn</b> by lot"],
+        wealth=wealth,
+        bounds=bounds,
+        refusals=rows,
+    )
+    write_monitor(facts, tmp_path / "watch.html")
+    opened = Opened(browser, tmp_path / "watch.html", size)
+    page = opened.page
+    said = page.inner_text("main")
+    assert "labels <b>drawn</b> by lot" in said
+    assert "row 480 (Sunday)" in said
+    for name, lines in {"wealth": 2, "bounds": 1, "refusals": 1}.items():
+        drawn = page.locator(f".chart[data-name={name}] .mark-line path")
+        lengths = [drawn.nth(k).evaluate("e => e.getTotalLength()") for k in range(drawn.count())]
+        assert sum(length > 20 for length in lengths) == lines, name
+    assert page.evaluate("document.documentElement.scrollWidth") <= SIZES[size][0]
+    assert opened.said == []
+    assert opened.asked == [opened.url]
+    ARTEFACTS.mkdir(exist_ok=True)
+    page.screenshot(path=ARTEFACTS / f"monitor-{size}.png", full_page=True)
+    opened.context.close()

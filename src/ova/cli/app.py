@@ -27,6 +27,7 @@ COMMANDS = {
     "score": "score",
     "train": "train",
     "predict": "predict",
+    "monitor": "monitor",
     "export": "export",
     "tune": "tune",
     "list": "catalogue",
