@@ -95,6 +95,7 @@ def save(  # noqa: PLR0913  every part of a model
         "model": "encoder" if encoder else recipe.model,
         "encoder": read_config(Path(recipe.model.partition(":")[2])) if encoder else None,
         "frozen": recipe.model.startswith(FROZEN),
+        "standardised": recipe.model.startswith(FROZEN),
         "shape": list(gathered.task.shape),
         "preparation": prepared.to_json(),
         "score": {"name": evidence.name, "why": evidence.why},
@@ -157,7 +158,8 @@ def empty(folder: Path, facts: Mapping[str, Any]) -> Classifier:
     """A network as `model.json` describes it, without its weights."""
     shape = tuple(facts["shape"])
     if facts["encoder"] is not None:
-        backbone = empty_encoder(facts["encoder"], facts["frozen"], folder / MODEL)
+        standard = bool(facts.get("standardised"))  # earlier versions did not
+        backbone = empty_encoder(facts["encoder"], facts["frozen"], folder / MODEL, standard)
     elif is_folder(facts["model"]):
         raise BadInput(f"{folder / MODEL} names a model outside the folder: {facts['model']!r}")
     else:
