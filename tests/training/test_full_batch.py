@@ -98,29 +98,36 @@ def test_one_vs_all_is_k_regressions_that_are_convex(none: int, weight: float) -
         np.testing.assert_allclose(z[:, k], x @ w[:-1] + w[-1], atol=2e-2)
 
 
-def test_the_strength_is_that_with_the_least_validation_loss(tmp_path: Path) -> None:
+def test_the_strength_is_that_with_the_least_risk_on_validation(tmp_path: Path) -> None:
     task, fabric = task_of(), Fabric(accelerator="cpu", devices=1)
     for _ in fit(fabric, task, RECIPE, tmp_path, Machine()):
         pass
-    log = read_lines(tmp_path / LOG)
-    losses = [row["validation_loss"] for row in log]
-    assert len(losses) > 2
-    assert [row["weight_decay"] for row in log] == list(full_batch.STRENGTHS[: len(log)])
+    *tried, last = read_lines(tmp_path / LOG)
+    chosen = min(tried, key=lambda row: (row["validation_risk"], row["validation_loss"]))
+    assert len(tried) > 1
+    assert last["weight_decay"] == chosen["weight_decay"]
     tensors, facts = load(tmp_path / MODEL)
     assert facts["recipe"] == RECIPE.digest
     net = classifier.build(RECIPE, task)
     net.load_state_dict(tensors)
+    alone = fitted(replace(RECIPE, weight_decay=chosen["weight_decay"]), task)
     with torch.no_grad():
-        z = net(task.validation.x)  # type: ignore[attr-defined]
-    found = float(FORMULATIONS["ova"].loss(z, task.validation.y).mean())
-    assert found == pytest.approx(min(losses), rel=1e-5)
-    assert log[-1]["loss"] < log[0]["loss"]
+        z, same = (each(task.validation.x) for each in (net, alone))  # type: ignore[attr-defined]
+    torch.testing.assert_close(z, same, atol=0.05, rtol=0.01)  # convex: from wherever it began
+    y = task.validation.y.numpy()
+    right = (z.argmax(-1).numpy() == y)[np.argsort(-z.amax(-1).numpy(), kind="stable")]
+    slow = np.mean([1 - right[: k + 1].mean() for k in range(len(y))])
+    assert last["validation_risk"] == pytest.approx(slow, abs=2e-3)
 
 
 @pytest.mark.parametrize("name", FORMULATIONS)
 def test_every_formulation_learns(name: str) -> None:
-    task = task_of()
-    net = fitted(replace(RECIPE, formulation=name, weight_decay=1e-3, epochs=10), task)
+    task, recipe = task_of(), replace(RECIPE, formulation=name, weight_decay=1e-3, epochs=10)
+    if name == "isomax+":
+        with pytest.raises(BadInput, match="optimiser=adamw"):
+            fitted(recipe, task)
+        return
+    net = fitted(recipe, task)
     with torch.no_grad():
         z = net(task.train.x)  # type: ignore[attr-defined]
     assert z.isfinite().all()

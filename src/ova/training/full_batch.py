@@ -1,74 +1,117 @@
 """A head on features that stay: fitted to convergence on all rows at once, its regularisation chosen."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from copy import deepcopy
+from dataclasses import dataclass
 from math import inf, isfinite
-from typing import Any
 
 import torch
 from lightning_fabric import Fabric
-from torch import Tensor
+from torch import Tensor, nn
 
 from ova.data.task import Examples, Task
 from ova.errors import BadInput
+from ova.files import Row
+from ova.metrics import METRICS
+from ova.nn.formulation import Formulation
 from ova.nn.formulations import FORMULATIONS
+from ova.nn.isomax_plus import DirectionDistance
+from ova.predictions import Predictions
 from ova.training.balance import class_weights
 from ova.training.classifier import Classifier, build
 from ova.training.recipe import Recipe
 
-# Of half the squared weights, beside the mean loss of a row; the strongest first, so that every fit
-# begins where the last one ended.
-STRENGTHS = tuple(10.0 ** -(k / 2) for k in range(2, 13))
-WORSE = (
-    2  # strengths in turn that are worse on the validation rows, after which no weaker one is tried
-)
-ENOUGH = 1e-5  # relative change of the objective over a round that ends a fit
-ROUND = 10  # iterations between two looks at it
+# Of half the squared weights, beside the mean loss of a row: from the middle to weaker ones as long as
+# each is better than the one before, and to stronger ones where the first weaker one was not.
+WEAKER, STRONGER = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6), (1e-1, 1.0)
+ROUND = 10  # iterations between two looks at the objective
+ROUGHLY, FULLY = (
+    1e-2,
+    1e-5,
+)  # relative fall over a round that ends a fit: while looking, and at last
 
 
-def fit(task: Task, recipe: Recipe, fabric: Fabric) -> Iterator[tuple[Classifier, dict[str, Any]]]:
-    """The head at one strength after another, each with its row of the log.
+@dataclass(frozen=True)
+class Rows:
+    """All rows of a set at once, as the head takes them: features need little room."""
+
+    f: Tensor
+    y: Tensor
+    counts: Tensor  # how much each counts
+
+
+def fit(task: Task, recipe: Recipe, fabric: Fabric) -> Iterator[tuple[Classifier, Row]]:
+    """The head at one strength after another, each with its row of the log; the last is the one to keep.
 
     The objective is the mean loss of a row and the strength times half the squared weights: convex for
     affine layers with softmax or sigmoid, so that there is one answer; of other formulations it is
-    what L-BFGS finds from their usual start. `weight_decay` names one strength instead of all.
+    what L-BFGS finds from their usual start. The strength is that with the least risk on the validation
+    rows, the area under the share of errors against the share answered; of equal ones the least loss.
+    `weight_decay` names a strength instead.
     """
     net = fabric.to_device(build(recipe, task))
     check(net, task)
     x, y = every(task.train, task, fabric)
-    held, of = every(task.validation, task, fabric)
+    more, of = every(task.validation, task, fabric)
     with torch.no_grad():
         net.backbone.start(x)
-        f, held = net.backbone(x).float(), net.backbone(held).float()
+        f = net.backbone(x).float()
         net.head.start(f, y)
-    weights, form = counts(recipe, task, y), FORMULATIONS[recipe.formulation]
+        held = Rows(net.backbone(more).float(), of, torch.ones(len(of), device=of.device))
+    rows = Rows(f, y, counts(recipe, task, y))
+    best, kept, start = (inf, inf), recipe.weight_decay, deepcopy(net.head.state_dict())
+    improved = 0
+    for path in () if kept else (WEAKER, STRONGER):
+        for strength in path if improved < 2 else ():
+            row = fitted(net, rows, held, recipe, strength, ROUGHLY)
+            yield net, row
+            found = (row["validation_risk"], row["validation_loss"])
+            if kept and found >= best:
+                break
+            best, kept, start = found, strength, deepcopy(net.head.state_dict())
+            improved += 1
+    net.head.load_state_dict(start)
+    yield net, fitted(net, rows, held, recipe, kept, FULLY)
+
+
+def fitted(
+    net: Classifier, rows: Rows, held: Rows, recipe: Recipe, strength: float, enough: float
+) -> Row:
+    """Fit the head at one strength, and say what it reaches."""
+    began, form = time.perf_counter(), FORMULATIONS[recipe.formulation]
     matrices = [p for p in net.head.parameters() if p.ndim >= 2]
-    best, worse = inf, 0
-    for strength in (recipe.weight_decay,) if recipe.weight_decay else STRENGTHS:
-        began = time.perf_counter()
 
-        def objective(strength: float = strength) -> Tensor:
-            loss = (form.loss(net.head(f), y) * weights).mean()
-            return loss + strength / 2 * torch.stack([p.square().sum() for p in matrices]).sum()
+    def objective() -> Tensor:
+        loss = (form.loss(net.head(rows.f), rows.y) * rows.counts).mean()
+        return loss + strength / 2 * torch.stack([p.square().sum() for p in matrices]).sum()
 
-        minimise(net, objective, recipe)
-        row: dict[str, Any] = {"weight_decay": strength}
-        for name, inputs, target in (("", f, y), ("validation_", held, of)):
-            with torch.no_grad():
-                z = net.head(inputs)
-                row[f"{name}loss"] = float(form.loss(z, target).mean())
-                row[f"{name}accuracy"] = float((z.argmax(-1) == target).float().mean())
-        yield net, {**row, "lr": recipe.lr, "seconds": round(time.perf_counter() - began, 3)}
-        worse = worse + 1 if row["validation_loss"] >= best else 0
-        best = min(best, row["validation_loss"])
-        if worse >= WORSE:
-            return
+    minimise(list(net.head.parameters()), objective, recipe, enough)
+    row: Row = {"weight_decay": strength}
+    for name, each in (("", rows), ("validation_", held)):
+        with torch.no_grad():
+            z = net.head(each.f)
+        row[f"{name}loss"] = float(form.loss(z, each.y).mean()) if len(z) else inf
+        row[f"{name}accuracy"] = float((z.argmax(-1) == each.y).float().mean()) if len(z) else 0.0
+    row["validation_risk"] = risk(form, z, held.y)
+    return {**row, "lr": recipe.lr, "seconds": round(time.perf_counter() - began, 3)}
 
 
-def minimise(net: Classifier, objective: Any, recipe: Recipe) -> None:
+def risk(form: Formulation, z: Tensor, y: Tensor) -> float:
+    """The area under risk against coverage of the largest p; a row of none is an error where answered."""
+    if not len(y):
+        return inf
+    said = (t.cpu().numpy() for t in (z, form.log_probs(z), y))
+    value = METRICS["aurc"](Predictions.from_logits(*said, normalised=form.normalised))
+    return inf if value is None else float(value)
+
+
+def minimise(
+    weights: list[nn.Parameter], objective: Callable[[], Tensor], recipe: Recipe, enough: float
+) -> None:
     """L-BFGS on all rows until the objective no longer falls, or for so many rounds as there are epochs."""
     rule = torch.optim.LBFGS(
-        net.head.parameters(),
+        weights,
         lr=recipe.lr,
         max_iter=ROUND,
         history_size=20,
@@ -79,18 +122,16 @@ def minimise(net: Classifier, objective: Any, recipe: Recipe) -> None:
 
     def closure() -> Tensor:
         rule.zero_grad()
-        value: Tensor = objective()
+        value = objective()
         value.backward()
-        return value
+        return value.detach()
 
     before = inf
     for _ in range(recipe.epochs):
-        rule.step(closure)
-        with torch.no_grad():
-            now = float(objective())
+        now = float(rule.step(closure))  # where the round began
         if not isfinite(now):
             raise BadInput(f"the loss is {now}: a larger weight_decay may help")
-        if before - now <= ENOUGH * abs(now):
+        if before - now <= enough * abs(now):
             return
         before = now
 
@@ -102,6 +143,10 @@ def check(net: Classifier, task: Task) -> None:
         raise BadInput(
             "optimiser = lbfgs fits a last layer to features that stay, as `ova train --frozen` "
             "has them; other networks are trained with sgd, adam or adamw"
+        )
+    if isinstance(net.head, DirectionDistance):  # weights that only point would shrink for ever
+        raise BadInput(
+            "isomax+ looks at directions alone, which no regularisation holds: add --set optimiser=adamw"
         )
 
 

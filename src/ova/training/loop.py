@@ -122,23 +122,16 @@ def fit_members(
 def fit_head(
     fabric: Fabric, task: Task, recipe: Recipe, folder: Path, weights: Path
 ) -> Iterator[Progress]:
-    """Fit a head on all rows at once; of the strengths that were tried the best on validation is kept.
-
-    That takes seconds, so a training that was cut short begins anew.
-    """
+    """Fit a head on all rows at once. That takes seconds, so what was cut short begins anew."""
     log: list[dict[str, Any]] = []
-    best, tensors = inf, dict[str, Tensor]()
     for net, row in full_batch.fit(task, recipe, fabric):
         log.append({"epoch": len(log) + 1, **row})
-        if not tensors or row["validation_loss"] < best:
-            best = row["validation_loss"]
-            tensors = {name: t.detach().clone() for name, t in net.state_dict().items()}
+        tensors = net.state_dict()  # the last are those to keep
         tally, n = Tally(fabric.device), len(task.train)
         tally.loss += row["loss"] * n
         tally.hits += round(row["accuracy"] * n)
         tally.seen = n
-        count = 1 if recipe.weight_decay else len(full_batch.STRENGTHS)
-        yield Progress(len(log), len(log), count, n, tally, log[-1])
+        yield Progress(len(log), len(log), len(full_batch.WEAKER) + 1, n, tally, log[-1])
     if fabric.global_rank == 0:
         write_lines(folder / LOG, log)
         facts = {"recipe": recipe.digest, "epoch": str(len(log))}
