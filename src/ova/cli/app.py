@@ -28,6 +28,7 @@ COMMANDS = {
     "train": "train",
     "predict": "predict",
     "export": "export",
+    "promise": "promise",
     "tune": "tune",
     "list": "catalogue",
     "data": "data",

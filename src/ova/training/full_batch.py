@@ -26,10 +26,8 @@ from ova.training.recipe import Recipe
 # each is better than the one before, and to stronger ones where the first weaker one was not.
 WEAKER, STRONGER = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6), (1e-1, 1.0)
 ROUND = 10  # iterations between two looks at the objective
-ROUGHLY, FULLY = (
-    1e-2,
-    1e-5,
-)  # relative fall over a round that ends a fit: while looking, and at last
+# Relative fall of the objective over a round that ends a fit: while strengths are compared, and at last.
+ROUGHLY, FULLY = 2e-2, 1e-4
 
 
 @dataclass(frozen=True)
