@@ -14,6 +14,7 @@ import sys
 import time
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -24,7 +25,7 @@ from sklearn.preprocessing import StandardScaler
 from ova.data.clinc import origin
 from ova.data.encoders import encoder_folder
 from ova.data.sources import locate
-from ova.data.task import Task
+from ova.data.task import InMemory, Task
 from ova.metrics.choice import PLAIN
 from ova.metrics.ranking import auroc, rank
 from ova.modelfolder.deciding import judged
@@ -72,23 +73,23 @@ def ours(folder: Path, request: Request) -> None:
 
 def regression(task: Task) -> None:
     """Logistic regression on the same features and rows."""
-    train_, held = task.train, task.validation
-    test, outside = (task.evaluations[name]() for name in SETS)
-    scale = StandardScaler().fit(train_.x.numpy())
-    began, best = time.process_time(), (np.inf, None)
+    sets = [task.train, task.validation, *(task.evaluations[name]() for name in SETS)]
+    x, held, *tests = (each.x.numpy() for each in sets if isinstance(each, InMemory))
+    y, of, target, _ = (each.y.numpy() for each in sets)
+    scale = StandardScaler().fit(x)
+    began = time.process_time()
+    found: dict[float, Any] = {}
     for c in STRENGTHS:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            found = LogisticRegression(C=c, max_iter=200)
-            found.fit(scale.transform(train_.x.numpy()), train_.y.numpy())
-        p = found.predict_proba(scale.transform(held.x.numpy()))
-        loss = log_loss(held.y.numpy(), p, labels=found.classes_)
-        if loss > best[0]:
+            fitted = LogisticRegression(C=c, max_iter=200).fit(scale.transform(x), y)
+        loss = log_loss(of, fitted.predict_proba(scale.transform(held)), labels=fitted.classes_)
+        if found and loss > min(found):
             break
-        best = (loss, found)
-    seconds, found = time.process_time() - began, best[1]
-    z = [found.decision_function(scale.transform(s.x.numpy())) for s in (test, outside)]
-    right = (found.classes_[z[0].argmax(1)] == test.y.numpy()).mean()
+        found[loss] = fitted
+    seconds, best = time.process_time() - began, found[min(found)]
+    z = [best.decision_function(scale.transform(each)) for each in tests]
+    right = (best.classes_[z[0].argmax(1)] == target).mean()
     energy = [np.logaddexp.reduce(each, axis=1) for each in z]
     top = [each.max(1) - e for each, e in zip(z, energy, strict=True)]
     for name, (inside, strange) in (("max_p", top), ("energy", energy)):
@@ -105,8 +106,8 @@ def main() -> None:
     rows = locate(origin(), None).read()
     data = write(place / "clinc.csv", [*rows["train"], *rows["val"]])
     test = write(place / "clinc-test.csv", [*rows["test"], *rows["oos_test"]])
-    wish = {"data": data, "text": "sentence", "label": "intent", "test": test, "frozen": True}
-    wish["encoder"] = encoder_folder(encoder)
+    wish: dict[str, Any] = {"data": data, "text": "sentence", "label": "intent", "test": test}
+    wish |= {"encoder": encoder_folder(encoder), "frozen": True}
     gathered: Gathered = gather(Request(**wish))
     began, fabric = time.perf_counter(), launch(Machine(accelerator="cpu"))
     embedded = carry_out(on_features(gathered, fabric.device), lambda _: None)

@@ -1,6 +1,7 @@
 """A model on a frozen encoder: its inputs are looked at once, and the folder is whole without the cache."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -123,7 +124,7 @@ def test_the_log_says_which_strength_was_chosen(tmp_path: Path) -> None:
 
 def test_by_name_from_python_and_the_command_line(tmp_path: Path) -> None:
     wish(tmp_path)
-    data = {"text": "sentence", "label": "topic", "frozen": True}
+    data: dict[str, Any] = {"text": "sentence", "label": "topic", "frozen": True}
     with pytest.raises(BadInput, match="did you mean 'minilm'"):
         ova.train(tmp_path / "topics.csv", encoder="minlm", **data)
     model = ova.train(tmp_path / "topics.csv", encoder=str(tmp_path / "bert"), **data)

@@ -30,7 +30,8 @@ class Counting(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         self.rows += len(x)
         mask = (x != PAD).unsqueeze(-1)
-        return (self.table(x) * mask).sum(1) / mask.sum(1)
+        f: Tensor = (self.table(x) * mask).sum(1) / mask.sum(1)
+        return f
 
 
 def sentences(seed: int, count: int, length: int = 9) -> InMemory:

@@ -168,7 +168,7 @@ def opener(part: Part, source: Path) -> Open:
     if source.is_dir():
         here: dict[str, Open] = {}
         if (path := source / part.name).is_file():
-            here[str(path)] = partial(path.open, "rb")
+            here[str(path)] = lambda: path.open("rb")
     elif zipfile.is_zipfile(source):
         here = members(part, source)
     else:

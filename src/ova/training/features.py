@@ -54,7 +54,8 @@ def embedded(
     backbone = make().to(device).eval() if total else None
     for name, rows in todo.items():
         examples = sets[name]
-        for part in by_length(examples, rows).split(BLOCK) if backbone else ():
+        for part in by_length(examples, rows).split(BLOCK) if len(rows) else ():
+            assert backbone is not None  # because there are rows to embed
             yield Stage("embedding", done, total)
             f = taken(backbone, examples, part, task.prepare, device)
             here = [keys[name][row] for row in part.tolist()]

@@ -48,7 +48,7 @@ def fit(task: Task, recipe: Recipe, fabric: Fabric) -> Iterator[tuple[Classifier
     rows, the area under the share of errors against the share answered; of equal ones the least loss.
     `weight_decay` names a strength instead.
     """
-    net = fabric.to_device(build(recipe, task))
+    net = build(recipe, task).to(fabric.device)
     check(net, task)
     x, y = every(task.train, task, fabric)
     more, of = every(task.validation, task, fabric)
