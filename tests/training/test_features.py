@@ -100,7 +100,7 @@ def test_only_new_rows_are_embedded_however_they_are_padded(recipe: Recipe) -> N
 def test_copies_of_an_input_are_embedded_once(recipe: Recipe) -> None:
     one = sentences(1, 5)
     many = InMemory(one.x.repeat(4, 1), one.y.repeat(4), one.lengths.repeat(4))  # type: ignore[union-attr]
-    task, body = run(task_of(many), recipe)
+    task, body = run(task_of(many, test=many), recipe)
     assert body.rows == 5 + 12
     assert torch.equal(task.train.x[:5], task.train.x[15:])  # type: ignore[attr-defined]
 

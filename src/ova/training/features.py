@@ -49,7 +49,8 @@ def embedded(
     sets |= {f"evaluation/{name}": make_set() for name, make_set in task.evaluations.items()}
     keys = {name: keys_of(examples, task.prepare) for name, examples in sets.items()}
     found = store.read(key for each in keys.values() for key in each)
-    todo = {name: missing(each, found) for name, each in keys.items()}
+    known = {*found}
+    todo = {name: missing(each, known) for name, each in keys.items()}
     total, done = sum(map(len, todo.values())), 0
     backbone = make().to(device).eval() if total else None
     for name, rows in todo.items():
@@ -109,13 +110,14 @@ def keys_of(examples: Examples, prepare: Callable[[Tensor], Tensor]) -> list[byt
     return keys
 
 
-def missing(keys: Sequence[bytes], found: dict[bytes, Array]) -> Tensor:
-    """The first row of every key that is not there."""
-    first: dict[bytes, int] = {}
+def missing(keys: Sequence[bytes], known: set[bytes]) -> Tensor:
+    """The first row of every key that is not known; from now on it is."""
+    rows: list[int] = []
     for row, key in enumerate(keys):
-        if key not in found:
-            first.setdefault(key, row)
-    return torch.tensor(list(first.values()), dtype=torch.long)
+        if key not in known:
+            known.add(key)
+            rows.append(row)
+    return torch.tensor(rows, dtype=torch.long)
 
 
 def by_length(examples: Examples, rows: Tensor) -> Tensor:
