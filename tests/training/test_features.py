@@ -153,6 +153,7 @@ def test_there_are_never_more_than_fit_and_none_where_none_are_wanted(
     monkeypatch.setenv("OVA_FEATURES", str(1500 / 2**30))
     run(task_of(sentences(1, 40)), recipe)
     assert 0 < size() <= 1500
-    monkeypatch.setenv("OVA_FEATURES", "much")
-    with pytest.raises(BadInput, match="OVA_FEATURES is a number of gibibytes"):
-        run(task_of(sentences(5, 40)), recipe)
+    for wrong in ("much", "-1", "nan"):
+        monkeypatch.setenv("OVA_FEATURES", wrong)
+        with pytest.raises(BadInput, match="OVA_FEATURES is a number of gibibytes"):
+            run(task_of(sentences(5, 40)), recipe)

@@ -66,8 +66,8 @@ class Answered:
     bad: int  # rows that cannot be used
 
 
-def answered(model: Model, path: Path, label: str) -> Answered:
-    """What a model says of the rows of a file, of which none is left out but those that cannot be used."""
+def answered(model: Model, path: Path, label: str, matrix: bool = False) -> Answered:
+    """What a model says of the rows of a file that can be used; `matrix` keeps all p where they are few."""
     column = model.preparation.column
     request = Request(data=path, label=label, text="" if column == FILE else column)
     if path.is_dir() != (column == FILE):
@@ -83,8 +83,8 @@ def answered(model: Model, path: Path, label: str) -> Answered:
     x = encoded.x[rows]
     said = as_outputs(model, *outputs(model, x, lengths))
     assert said.said is not None
-    probs = np.exp(np.minimum(said.log_p, 0)) if said.log_p.size <= MATRIX else None
-    p = replace(said.said, target=target, probs=probs)
+    few = matrix and said.log_p.size <= MATRIX
+    p = replace(said.said, target=target, probs=np.exp(np.minimum(said.log_p, 0)) if few else None)
     by = replace(p, confidence=model.evidence(said))
     return Answered(p, by, [row.tobytes() for row in x.numpy()], len(bad))
 

@@ -42,7 +42,7 @@ def renewed(model: Model, path: Path, label: str, wanted: Promise) -> Renewed:
     The network and the score that decides stay as they are, so the theorem is that of `fit_threshold`, of
     inputs like these rows: they must have had no part in the training.
     """
-    rows = answered(model, path, label)
+    rows = answered(model, path, label, matrix=True)
     lone = one_of_each(rows.keys)
     said, by = rows.said.take(lone), rows.judged.take(lone)
     asked = wanted if wanted.says else usual(model.threshold, wanted)

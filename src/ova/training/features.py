@@ -211,7 +211,7 @@ def digest(key: Array, f: Array) -> str:
 def limit() -> float:
     """How many gibibytes are kept: OVA_FEATURES, 0 for none."""
     said = os.environ.get("OVA_FEATURES", "")
-    try:
-        return float(said) if said else LIMIT
-    except ValueError:
-        raise BadInput(f"OVA_FEATURES is a number of gibibytes, not {said!r}") from None
+    with suppress(ValueError):
+        if (value := float(said) if said else LIMIT) >= 0:
+            return value
+    raise BadInput(f"OVA_FEATURES is a number of gibibytes, not {said!r}")
