@@ -29,6 +29,7 @@ COMMANDS = {
     "predict": "predict",
     "monitor": "monitor",
     "export": "export",
+    "promise": "promise",
     "tune": "tune",
     "list": "catalogue",
     "data": "data",

@@ -83,9 +83,19 @@ def train(
     ] = None,
     model: Annotated[str, Option(help="A name from `ova list models`.")] = "",
     encoder: Annotated[
-        Path | None, Option(help="Folder of a transformers encoder (safetensors).")
-    ] = None,
-    frozen: Annotated[bool, Option(help="Leave the encoder's weights as they are.")] = False,
+        str,
+        Option(
+            help="A pre-trained network to start from: minilm or mpnet for texts, dinov2 for images, or the "
+            "folder of one of transformers (safetensors)."
+        ),
+    ] = "",
+    frozen: Annotated[
+        bool,
+        Option(
+            help="Leave the encoder's weights as they are: its features are taken once and kept, a "
+            "second training on them takes seconds."
+        ),
+    ] = False,
     drop: Annotated[
         list[str] | None, Option(help="Column of a table to leave out (repeat).")
     ] = None,
@@ -136,8 +146,13 @@ def train(
         ova train mails.csv --text body --label folder --group sender
 
         ova train mails.csv --text body --label folder --score max_p
+
+        ova train mails.csv --text body --label folder --encoder minilm --frozen
     """
-    outputs.check_folder("--out", out, filter(None, (data, test, outside, encoder)))
+    from ova.data.encoders import encoder_folder
+
+    base = encoder_folder(encoder) if encoder else None
+    outputs.check_folder("--out", out, filter(None, (data, test, outside, base)))
     from ova.modelfolder.class_table import WARNING, lines
     from ova.modelfolder.names import REPORT
     from ova.modelfolder.train import train as carry_out
@@ -160,7 +175,7 @@ def train(
         group=group,
         formulation=formulation,
         model=model,
-        encoder=encoder,
+        encoder=base,
         frozen=frozen,
         test=test,
         outside=outside,

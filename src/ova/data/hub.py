@@ -4,7 +4,7 @@ import hashlib
 import os
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -82,14 +82,21 @@ def hub_table(hub: Hub) -> tuple[Any, dict[str, str]]:
     return found.with_format("arrow")[:], sources
 
 
-def hub_file(repository: str, name: str) -> Path:
+def hub_file(repository: str, name: str, revision: str | None = None) -> Path:
     """One file of a model repository of the hub; ConnectionError when it is nowhere."""
     from huggingface_hub import constants, hf_hub_download
     from huggingface_hub.errors import HfHubHTTPError
 
     there = reachable(constants.ENDPOINT)
     try:
-        return Path(hf_hub_download(repository, name, local_files_only=not there))
+        with suppress(OSError):  # at a pinned revision the cache needs no question to the hub
+            if revision:
+                return Path(
+                    hf_hub_download(repository, name, revision=revision, local_files_only=True)
+                )
+        return Path(
+            hf_hub_download(repository, name, revision=revision, local_files_only=not there)
+        )
     except (OSError, HfHubHTTPError) as error:
         state = "could not be loaded" if there else "is not reachable from here"
         raise ConnectionError(f"{repository} {state}") from error

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
 from scipy.special import bdtr
 
 from ova.errors import BadInput
@@ -14,6 +15,7 @@ from ova.modelfolder.promise import outcome
 from ova.posthoc.per_class import Thresholds
 from ova.posthoc.threshold import Threshold
 from ova.predictions import NONE, Predictions
+from ova.training.stages import MATRIX
 from ova.userdata.labels import labelled, targets, unlabelled
 from ova.userdata.request import Request
 from ova.userdata.rows import FILE
@@ -50,6 +52,22 @@ def again(model: Model, path: Path, label: str = "") -> Again:
 
 def judged(model: Model, path: Path, label: str) -> tuple[Predictions, int]:
     """Predictions whose confidence is the score that decides, and how many rows cannot be used."""
+    found = answered(model, path, label)
+    return found.judged, found.bad
+
+
+@dataclass(frozen=True)
+class Answered:
+    """Labelled rows with what a model says of them."""
+
+    said: Predictions
+    judged: Predictions  # the same, with the score that decides in the place of the confidence
+    keys: Sequence[bytes]  # equal for equal inputs
+    bad: int  # rows that cannot be used
+
+
+def answered(model: Model, path: Path, label: str, matrix: bool = False) -> Answered:
+    """What a model says of the rows of a file that can be used; `matrix` keeps all p where they are few."""
     column = model.preparation.column
     request = Request(data=path, label=label, text="" if column == FILE else column)
     if path.is_dir() != (column == FILE):
@@ -62,10 +80,13 @@ def judged(model: Model, path: Path, label: str) -> tuple[Predictions, int]:
     if not (target != NONE).any():
         raise BadInput(f"{path}: no label is a class of the model: {', '.join(model.classes[:5])}")
     lengths = None if encoded.lengths is None else encoded.lengths[rows]
-    said = as_outputs(model, *outputs(model, encoded.x[rows], lengths))
+    x = encoded.x[rows]
+    said = as_outputs(model, *outputs(model, x, lengths))
     assert said.said is not None
-    p = replace(said.said, target=target, confidence=model.evidence(said))
-    return p, len(bad)
+    few = matrix and said.log_p.size <= MATRIX
+    p = replace(said.said, target=target, probs=np.exp(np.minimum(said.log_p, 0)) if few else None)
+    by = replace(p, confidence=model.evidence(said))
+    return Answered(p, by, [row.tobytes() for row in x.numpy()], len(bad))
 
 
 def doubts(

@@ -11,6 +11,7 @@ from typing import Any
 
 from rich.console import Console
 
+from ova.data.encoders import encoder_folder
 from ova.errors import BadInput
 from ova.modelfolder import outputs
 from ova.modelfolder.train import Trained
@@ -124,7 +125,7 @@ class Asked:
                 (given["drop"],) if isinstance(given["drop"], str) else tuple(given["drop"])
             )
         if given.get("encoder") is not None:
-            given["encoder"] = Path(given["encoder"])
+            given["encoder"] = encoder_folder(given["encoder"])
         at, test, outside = self.files
         held = written(self.data, self.labels, (self.text, self.label), at)
         names = (held.text, held.label)

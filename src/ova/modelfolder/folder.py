@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ from ova.userdata.kinds import preparation
 from ova.userdata.texts import TOKENIZER, Tokens
 
 FORMAT, VERSION = "ova model", 1
+OURS = (WEIGHTS, MANIFEST, TOKENIZER, CALIBRATION, HELD, *PARTS)  # the parts that a model may have
 
 
 @dataclass(frozen=True)
@@ -95,13 +96,20 @@ def save(  # noqa: PLR0913  every part of a model
         "model": "encoder" if encoder else recipe.model,
         "encoder": read_config(Path(recipe.model.partition(":")[2])) if encoder else None,
         "frozen": recipe.model.startswith(FROZEN),
+        "standardised": recipe.model.startswith(FROZEN),
         "shape": list(gathered.task.shape),
         "preparation": prepared.to_json(),
         "score": {"name": evidence.name, "why": evidence.why},
         "threshold": threshold.to_json(),
-        "parts": {name: sha256(folder / name) for name in parts},
     }
-    write_json(folder / MODEL, {**content, "sha256": digest(content)})
+    seal(folder, content, parts)
+
+
+def seal(folder: Path, content: Mapping[str, Any], parts: Iterable[str]) -> None:
+    """Write `model.json`, with the hashes of all parts and of itself: from now on the folder is a model."""
+    hashes = {name: sha256(folder / name) for name in parts}
+    whole = {**content, "parts": hashes}
+    write_json(folder / MODEL, {**whole, "sha256": digest(whole)})
 
 
 def digest(content: Mapping[str, Any]) -> str:
@@ -145,7 +153,7 @@ def facts_of(folder: Path) -> dict[str, Any]:
     with reading(path, "a model of `ova train`"):
         parts = {str(name): str(wanted) for name, wanted in content["parts"].items()}
     for name, wanted in parts.items():
-        if name not in (WEIGHTS, MANIFEST, TOKENIZER, CALIBRATION, HELD, *PARTS):
+        if name not in OURS:
             raise BadInput(f"{path} names a part that no model has: {name!r}")
         if not (folder / name).is_file():
             raise BadInput(f"{folder}: {name} is missing")
@@ -157,7 +165,8 @@ def empty(folder: Path, facts: Mapping[str, Any]) -> Classifier:
     """A network as `model.json` describes it, without its weights."""
     shape = tuple(facts["shape"])
     if facts["encoder"] is not None:
-        backbone = empty_encoder(facts["encoder"], facts["frozen"], folder / MODEL)
+        standard = bool(facts.get("standardised"))  # earlier versions did not
+        backbone = empty_encoder(facts["encoder"], facts["frozen"], folder / MODEL, standard)
     elif is_folder(facts["model"]):
         raise BadInput(f"{folder / MODEL} names a model outside the folder: {facts['model']!r}")
     else:

@@ -16,6 +16,7 @@ from ova.modelfolder import folder as model_folder
 from ova.modelfolder.class_table import PerClass, per_class, rows_of
 from ova.modelfolder.deciding import decided, judged
 from ova.modelfolder.evidence import Evidence, forward_of, head_of
+from ova.modelfolder.frozen import HEAD, join, on_features
 from ova.modelfolder.held import Held, held, tried
 from ova.modelfolder.promise import check, outcomes, promised
 from ova.posthoc.calibration import Top
@@ -85,7 +86,11 @@ def train(
         )
     check(wanted, task)
     check_folder(out, task)
-    weights = adopt(out, run)
+    weights = whole = adopt(out, run)
+    inputs, gathered = gathered, (yield from on_features(gathered, fabric.device))
+    task = gathered.task
+    if gathered is not inputs:  # from here on the network is what comes after the encoder
+        weights = run / HEAD
     net = yield from stages(fabric, recipe, run, machine, lambda: task, weights)
     rmtree(run / SCORED, ignore_errors=True)  # training rows stay only where the model needs them
     rmtree(run / BALANCE, ignore_errors=True)
@@ -95,6 +100,8 @@ def train(
     rows = predictions_of(run, task)
     if net is None:  # the run was complete
         net = trained_network(task, recipe, weights).to(fabric.device)
+    if gathered is not inputs:
+        join(net, inputs, whole)
     forward = forward_of(net, task.prepare)
     evidence = decided(forward, head_of(net), gathered, rows, score)
     yield Stage("threshold")
@@ -105,7 +112,7 @@ def train(
     trained = replace(trained, outcomes=seen, balance=said(run))
     model_folder.save(
         out,
-        gathered,
+        inputs,
         evidence,
         trained.threshold,
         trained.calibration,

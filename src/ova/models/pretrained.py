@@ -41,18 +41,50 @@ class Averaged(nn.Module):
             return (h * weight).sum(1) / weight.sum(1).clamp(min=1)
 
 
+class Standardised(Backbone):
+    """Features that stay as they are, each with mean 0 and deviation 1 on the first rows it is given.
+
+    So one strength of regularisation fits all of them, whatever the encoder. Features that were taken
+    from the encoder before are given as they are: then the body does nothing.
+    """
+
+    mean: Tensor
+    deviation: Tensor
+
+    def __init__(self, body: nn.Module, features: int) -> None:
+        super().__init__(body, features)
+        self.register_buffer("mean", torch.zeros(features))
+        self.register_buffer("deviation", torch.ones(features))
+
+    @torch.no_grad()
+    def start(self, x: Tensor) -> None:
+        """Measure mean and deviation of every feature; one that never varies is left in its unit."""
+        f = self.body(x)
+        self.mean.copy_(f.mean(0))
+        deviation = f.std(0, correction=0)
+        still = deviation <= 1e-6 * deviation.max()
+        self.deviation.copy_(torch.where(still, 1.0, deviation))
+
+    def forward(self, x: Tensor) -> Tensor:
+        f: Tensor = self.body(x)
+        return (f - self.mean) / self.deviation
+
+
 def is_folder(name: str) -> bool:
     """Whether a model's name says a folder."""
     return name.startswith((TUNED, FROZEN))
 
 
 def encoder(name: str) -> Build:
-    """The encoder in a folder, with its weights."""
-    folder = Path(name.partition(":")[2])
+    """The encoder in a folder, with its weights; for inputs that are its features, what comes after it."""
+    folder, frozen = Path(name.partition(":")[2]), name.startswith(FROZEN)
     config = read_config(folder)
 
-    def make(_: tuple[int, ...], __: float) -> Backbone:
+    def make(shape: tuple[int, ...], _: float) -> Backbone:
         from transformers import AutoModel
+
+        if frozen and len(shape) == 1:
+            return Standardised(nn.Identity(), shape[0])
 
         made = network_config(config, folder)
         with reading(folder, "an encoder with safetensors weights"):
@@ -63,24 +95,30 @@ def encoder(name: str) -> Build:
                 trust_remote_code=False,
                 local_files_only=True,
             )
-            return wrapped(network, config, frozen=name.startswith(FROZEN))
+            return wrapped(network, config, frozen, frozen)
 
     return make
 
 
-def empty_encoder(config: Config, frozen: bool, source: object) -> Backbone:
-    """The encoder of a configuration with random weights; nothing but the configuration is read."""
+def empty_encoder(config: Config, frozen: bool, source: object, standard: bool = False) -> Backbone:
+    """The encoder of a configuration with random weights; nothing but the configuration is read.
+
+    `standard` says whether its features are standardised, as those of frozen encoders are; earlier
+    versions left them as they came.
+    """
     from transformers import AutoModel
 
     made = network_config(config, source)
     with reading(str(source), "the configuration of an encoder"):
-        return wrapped(AutoModel.from_config(made, trust_remote_code=False), config, frozen)
+        network = AutoModel.from_config(made, trust_remote_code=False)
+        return wrapped(network, config, frozen, standard)
 
 
-def wrapped(network: nn.Module, config: Config, frozen: bool) -> Backbone:
+def wrapped(network: nn.Module, config: Config, frozen: bool, standard: bool) -> Backbone:
     """The encoder as a backbone that gives averages."""
     made: Any = network.config
     sizes = getattr(made, "hidden_sizes", None)
     features = sizes[-1] if sizes else made.hidden_size
     pad = config.get("pad_token_id")
-    return Backbone(Averaged(network.float(), 0 if pad is None else int(pad), frozen), features)
+    body = Averaged(network.float(), 0 if pad is None else int(pad), frozen)
+    return (Standardised if standard else Backbone)(body, features)

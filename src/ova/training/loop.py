@@ -19,7 +19,7 @@ from ova.data.task import Task, plan
 from ova.errors import BadInput
 from ova.files import write_lines
 from ova.nn.formulations import FORMULATIONS
-from ova.training import checkpoint
+from ova.training import checkpoint, full_batch
 from ova.training.augment import changes
 from ova.training.balance import Held, class_weights, decide
 from ova.training.classifier import Classifier, build, start, together
@@ -86,6 +86,9 @@ def fit(
     if recipe.balance == "auto":
         yield from fit_both(fabric, task, recipe, folder, machine, weights or folder / MODEL)
         return
+    if recipe.optimiser == "lbfgs":
+        yield from fit_head(fabric, task, recipe, folder, weights or folder / MODEL)
+        return
     run = Training(fabric, task, recipe, folder, machine)
     while (
         run.step < run.steps
@@ -113,6 +116,26 @@ def fit_members(
         for home in found:  # of no more use, but for the log
             for name in (CHECKPOINT, BEST, MODEL):
                 (home / name).unlink(missing_ok=True)
+    fabric.barrier()
+
+
+def fit_head(
+    fabric: Fabric, task: Task, recipe: Recipe, folder: Path, weights: Path
+) -> Iterator[Progress]:
+    """Fit a head on all rows at once. That takes seconds, so what was cut short begins anew."""
+    log: list[dict[str, Any]] = []
+    for net, row in full_batch.fit(task, recipe, fabric):
+        log.append({"epoch": len(log) + 1, **row})
+        tensors = net.state_dict()  # the last are those to keep
+        tally, n = Tally(fabric.device), len(task.train)
+        tally.loss += row["loss"] * n
+        tally.hits += round(row["accuracy"] * n)
+        tally.seen = n
+        yield Progress(len(log), len(log), len(full_batch.WEAKER) + 1, n, tally, log[-1])
+    if fabric.global_rank == 0:
+        write_lines(folder / LOG, log)
+        facts = {"recipe": recipe.digest, "epoch": str(len(log))}
+        checkpoint.save(weights, tensors, facts)
     fabric.barrier()
 
 

@@ -17,7 +17,7 @@ from ova.training.balance import CHOICES
 
 MEMBERS = "runs"  # what the recipe of an ensemble has besides: its runs
 OWN = "own"  # data that no table knows: the user's, read by `ova train`
-OPTIMISERS = ("sgd", "adam", "adamw")
+OPTIMISERS = ("sgd", "adam", "adamw", "lbfgs")  # the last for a head alone, on all rows at once
 SCHEDULES = ("constant", "linear", "cosine", "steps")
 
 

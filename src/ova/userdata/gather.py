@@ -21,7 +21,7 @@ from ova.predictions.sets import TEST, SetName
 from ova.training.balance import uneven
 from ova.training.recipe import OWN, Recipe, is_name, override
 from ova.userdata.kind import Encoded, Preparation
-from ova.userdata.kinds import ENCODER, HEAD_ONLY, KINDS, length
+from ova.userdata.kinds import ENCODER, HEAD_ONLY, HEAD_STEPS, KINDS, STEPS, length
 from ova.userdata.labels import (
     LABEL,
     classes_of,
@@ -278,7 +278,8 @@ def recipe_of(request: Request, name: str, kind: str, task: Task) -> Recipe:
     chosen = KINDS[kind]
     settings: dict[str, Any] = {**chosen.settings, **length(chosen, len(task.train))}
     if request.encoder is not None:
-        settings |= HEAD_ONLY if request.frozen else ENCODER
+        head = HEAD_STEPS if stepwise(request) else HEAD_ONLY
+        settings |= head if request.frozen else ENCODER
         settings["model"] = f"{FROZEN if request.frozen else TUNED}{request.encoder}"
     elif request.model:
         settings["model"] = request.model
@@ -292,4 +293,16 @@ def recipe_of(request: Request, name: str, kind: str, task: Task) -> Recipe:
         shift="none",
         **settings,
     )
-    return override(recipe, [*request.settings])
+    made = override(recipe, [*request.settings])
+    if made.optimiser == "lbfgs" and made.members > 1:
+        raise BadInput(
+            "members that are fitted to convergence on the same features would all be the same; "
+            "leave out optimiser=lbfgs"
+        )
+    return made
+
+
+def stepwise(request: Request) -> bool:
+    """Whether a head on a frozen encoder has to be trained in steps: what it sees or how is not fixed."""
+    named = {setting.partition("=")[0].strip() for setting in request.settings}
+    return request.mirror or (bool(named & {*STEPS}) and "optimiser=lbfgs" not in request.settings)

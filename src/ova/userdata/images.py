@@ -141,15 +141,17 @@ def from_encoder(folder: Path) -> Pixels:
     config, path = read_config(folder), folder / "preprocessor_config.json"
     more = read_object(path) if path.is_file() else {}
     try:
-        wanted = more.get("crop_size") or more.get("size") or {}
-        side = (
-            wanted if isinstance(wanted, int) else wanted.get("height", wanted.get("shortest_edge"))
-        )
-        size = int(config.get("image_size") or side or 224)
+        cropped, resized = (side_of(more.get(name) or {}) for name in ("crop_size", "size"))
+        size = int(cropped or config.get("image_size") or resized or 224)
         mean, std = more.get("image_mean", [0.5] * 3), more.get("image_std", [0.5] * 3)
         return Pixels(size, tuple(map(float, mean)), tuple(map(float, std)))
     except (ValueError, TypeError, AttributeError) as error:
         raise BadInput(f"{path} does not say size and normalisation: {error}") from None
+
+
+def side_of(wanted: Any) -> Any:
+    """The side of the square that a preprocessor speaks of."""
+    return wanted if isinstance(wanted, int) else wanted.get("height", wanted.get("shortest_edge"))
 
 
 KIND = Kind(

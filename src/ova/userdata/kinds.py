@@ -17,7 +17,20 @@ KINDS: Mapping[str, Kind] = {
     name: import_module(f"ova.userdata.{file}").KIND for name, file in _FILES.items()
 }
 ENCODER = {"optimiser": "adamw", "lr": 5e-5, "schedule": "linear", "clip": 1.0}
-HEAD_ONLY = {"optimiser": "adamw", "lr": 1e-3, "schedule": "linear"}  # on a frozen encoder
+# On a frozen encoder: the features are taken once and the head is fitted on all of them together, at
+# the strength of regularisation that validation rows choose; 30 rounds are far more than it needs.
+HEAD_ONLY = {
+    "optimiser": "lbfgs",
+    "lr": 1.0,
+    "schedule": "constant",
+    "epochs": 30,
+    "patience": 0,
+    "weight_decay": 0.0,
+    "dropout": 0.0,
+}
+# The same step by step, for what changes from one step to the next: mirrored images, several networks.
+HEAD_STEPS = {"optimiser": "adamw", "lr": 1e-3, "schedule": "linear"}
+STEPS = ("optimiser", "members", "augment", "crop", "sides", "ema")  # settings that want steps
 
 
 def preparation(kind: str, content: Mapping[str, Any], folder: Path) -> Preparation:
