@@ -1,0 +1,121 @@
+"""Build the documentation as a site that opens from disk: pages, tutorials and the reference, strictly.
+
+python docs/make_site.py [FOLDER]   writes FOLDER/site/index.html; the folder is build/docs if none is named
+
+The documents stay plain Markdown that any code host shows. They are copied into FOLDER/pages, where links to
+files that are no pages become text, the reference is written from the docstrings, and Zensical makes
+the site of them; a link or an anchor that leads nowhere ends it with an error.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+import gallery
+import reference
+from committed import ROOT
+from staged import Document, on_the_site
+
+DOCS = ROOT / "docs"
+SETTINGS, EXAMPLES, OFFLINE = DOCS / "mkdocs.yml", DOCS / "examples.py", DOCS / "offline.js"
+ABOVE = {
+    "README.md": "index.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "CHANGELOG.md": "changelog.md",
+}
+
+
+def build(folder: Path) -> Path:
+    """The site below the folder; what an earlier build left there is gone."""
+    for old in ("pages", "site"):
+        shutil.rmtree(folder / old, ignore_errors=True)
+    pages, texts = folder / "pages", every_page()
+    for name, text in texts.items():
+        (pages / name).parent.mkdir(parents=True, exist_ok=True)
+        (pages / name).write_text(text, encoding="utf-8")
+    for file, name in pictures().items():
+        (pages / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(ROOT / file, pages / name)
+    shutil.copyfile(EXAMPLES, folder / EXAMPLES.name)
+    (folder / SETTINGS.name).write_text(settings(texts), encoding="utf-8")
+    zensical(folder)
+    offline(folder / "site")
+    return folder / "site"
+
+
+def every_page() -> dict[str, str]:
+    """The pages by their names on the site."""
+    where = documents()
+    copied = {
+        page: on_the_site(
+            (ROOT / file).read_text("utf-8"), Document(file, page, where | pictures())
+        )
+        for file, page in where.items()
+    }
+    made = {f"reference/{name}": text for name, text in reference.pages().items()}
+    return copied | made | {"gallery.md": gallery.page()}
+
+
+def documents() -> dict[str, str]:
+    """The documents, from files of the repository to those of the site."""
+    below = sorted(DOCS.rglob("*.md"))
+    return ABOVE | {str(path.relative_to(ROOT)): str(path.relative_to(DOCS)) for path in below}
+
+
+def pictures() -> dict[str, str]:
+    """The pictures of documents and gallery, from files of the repository to those of the site."""
+    own = sorted((DOCS / "figures").glob("*.png"))
+    return {str(p.relative_to(ROOT)): str(p.relative_to(DOCS)) for p in own} | gallery.pictures()
+
+
+def settings(pages: Iterable[str]) -> str:
+    """The settings with all pages of the reference, and with those that docs/mkdocs.yml does not place."""
+    text = SETTINGS.read_text(encoding="utf-8")
+    placed = re.findall(r"^ +- (?:\w+: )?(\S+\.md)$", text, re.MULTILINE)
+    left = [page for page in pages if page not in placed]
+    index = "      - reference/index.md\n"
+    about = "".join(f"      - {page}\n" for page in left if page.startswith("reference/"))
+    others = "".join(f"      - {page}\n" for page in left if not page.startswith("reference/"))
+    return text.replace(index, index + about) + (f"  - More:\n{others}" if others else "")
+
+
+def zensical(folder: Path) -> None:
+    """Make the site of the pages; end with what was said if they are not in order."""
+    source = os.pathsep.join(
+        [str(ROOT / "src"), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "zensical", "build", "--strict", "--clean"],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": source, "NO_COLOR": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode or not (folder / "site" / "index.html").exists():
+        sys.exit(f"{done.stdout}{done.stderr}\nthe site was not built")
+
+
+FETCHED = re.compile(r"""(?:src=|rel="?stylesheet"? href=)["']?(?P<url>https?://[^"' >]+)""")
+SHIM = "https://unpkg.com/iframe-worker/shim"  # for the search from disk; ours needs no network
+
+
+def offline(site: Path) -> None:
+    """Put our script in the place of the one that would be fetched; nothing else may be fetched."""
+    shutil.copyfile(OFFLINE, site / "assets" / OFFLINE.name)
+    for page in sorted(site.rglob("*.html")):
+        text = page.read_text(encoding="utf-8")
+        up = "../" * (len(page.relative_to(site).parts) - 1)
+        text = text.replace(SHIM, f"{up}assets/{OFFLINE.name}")
+        if found := FETCHED.search(text):
+            sys.exit(f"{page} would fetch {found['url']}; the site must open without a network")
+        page.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    place = Path(sys.argv[1]) if sys.argv[1:] else ROOT / "build" / "docs"
+    print(f"open {build(place.resolve()) / 'index.html'} in a browser")
