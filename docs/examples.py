@@ -10,15 +10,8 @@ EXAMPLE = re.compile(r"^>>> .*?(?=\n\s*\n|\Z)", re.MULTILINE | re.DOTALL)
 def fenced(docstring: str) -> str:
     r"""The docstring with a fence around each example.
 
-    >>> print(fenced("One.\n\n>>> 1\n1\n\nTwo.").replace("`", "'"))
-    One.
-    <BLANKLINE>
-    '''pycon
-    >>> 1
-    1
-    '''
-    <BLANKLINE>
-    Two.
+    >>> fenced("One.\n\n>>> 1 + 1\n2\n\nTwo.")
+    'One.\n\n```pycon\n>>> 1 + 1\n2\n```\n\nTwo.'
     """
     return EXAMPLE.sub(lambda match: f"```pycon\n{match.group().rstrip()}\n```", docstring)
 

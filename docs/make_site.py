@@ -28,6 +28,8 @@ ABOVE = {
     "CHANGELOG.md": "changelog.md",
 }
 
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")  # of a terminal
+
 
 def build(folder: Path) -> Path:
     """The site below the folder; what an earlier build left there is gone."""
@@ -91,13 +93,14 @@ def zensical(folder: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "zensical", "build", "--strict", "--clean"],
         cwd=folder,
-        env=os.environ | {"PYTHONPATH": source, "NO_COLOR": "1"},
+        env=os.environ | {"PYTHONPATH": source},
         capture_output=True,
         text=True,
         check=False,
     )
     if done.returncode or not (folder / "site" / "index.html").exists():
-        sys.exit(f"{done.stdout}{done.stderr}\nthe site was not built")
+        said = COLOUR.sub("", done.stdout + done.stderr).partition("Traceback")[0]
+        sys.exit(f"{said or done.stderr}\nthe site was not built")
 
 
 FETCHED = re.compile(r"""(?:src=|rel="?stylesheet"? href=)["']?(?P<url>https?://[^"' >]+)""")

@@ -133,7 +133,13 @@ class TrainedModel:
 
 
 def load(folder: str | Path) -> TrainedModel:
-    """The model in a folder of `ova train` or `ova.train`; nothing in it can run code."""
+    """The model in a folder of `ova train` or `ova.train`; nothing in it can run code.
+
+    >>> load("a folder that is not there")
+    Traceback (most recent call last):
+    ...
+    ova.errors.BadInput: XX
+    """
     if not isinstance(folder, str | Path):
         raise BadInput(f"a model is loaded from the path of its folder, not from {folder!r}")
     return TrainedModel(Path(folder))
