@@ -138,11 +138,12 @@ def test_a_link_that_leads_nowhere_ends_the_build(tmp_path):
     shutil.copytree(DOCS, tmp_path / "docs", ignore=shutil.ignore_patterns("__pycache__"))
     page = tmp_path / "docs" / "sets.md"
     text = page.read_text(encoding="utf-8")
-    for wrong in ("no-such.md", "threshold.md#no-such-heading", "#no-such-heading"):
-        page.write_text(f"{text}\n[here]({wrong})\n", encoding="utf-8")
+    for wrong in (["no-such.md"], ["threshold.md#no-such-heading", "#not-here-either"]):
+        links = "".join(f"\n[here]({link})\n" for link in wrong)
+        page.write_text(f"{text}\n{links}", encoding="utf-8")
         done = make_site(tmp_path, tmp_path / "build")
-        assert done.returncode != 0, wrong
-        assert wrong.partition("#")[2] in done.stdout + done.stderr
+        assert done.returncode != 0
+        assert all(link.rpartition("#")[2] in done.stdout + done.stderr for link in wrong)
 
 
 @pytest.mark.parametrize("name", ["staged", "examples"])

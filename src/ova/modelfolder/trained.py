@@ -135,10 +135,12 @@ class TrainedModel:
 def load(folder: str | Path) -> TrainedModel:
     """The model in a folder of `ova train` or `ova.train`; nothing in it can run code.
 
-    >>> load("a folder that is not there")
-    Traceback (most recent call last):
-    ...
-    ova.errors.BadInput: XX
+    >>> import ova
+    >>> from sklearn.datasets import load_iris
+    >>> trained = ova.train(*load_iris(return_X_y=True), accuracy=0.8, epochs=5)
+    >>> model = load(trained.folder)
+    >>> model.classes
+    ('0', '1', '2')
     """
     if not isinstance(folder, str | Path):
         raise BadInput(f"a model is loaded from the path of its folder, not from {folder!r}")

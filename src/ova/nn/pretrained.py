@@ -20,8 +20,8 @@ def from_pretrained(place: str | Path, **options: Any) -> Converted[Any]:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     model.save_pretrained(folder)
     ...     again, loss = from_pretrained(folder)
-    >>> again.classifier
-    Head('ova', features=8, classes=3)
+    >>> type(again.classifier).__name__, again.config.num_labels
+    ('Head', 3)
     """
     try:
         import transformers
