@@ -67,7 +67,7 @@ test: setup
 	$(TESTS)
 
 docs: setup
-	$(BIN)/python docs/make_site.py build/docs
+	$(BIN)/python docs/make_site.py --run build/docs
 
 mutants: setup
 	$(BIN)/python -m mutants

@@ -1,6 +1,7 @@
 """Build the documentation as a site that opens from disk: pages, tutorials and the reference, strictly.
 
 python docs/make_site.py [FOLDER]   writes FOLDER/site/index.html; the folder is build/docs if none is named
+python docs/make_site.py --run      runs the notebooks too, and shows what their cells show
 
 The documents stay plain Markdown that any code host shows. They are copied into FOLDER/pages, where links to
 files that are no pages become text, the reference is written from the docstrings, and Zensical makes
@@ -16,6 +17,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import gallery
+import notebook
 import reference
 from committed import ROOT
 from staged import Document, on_the_site
@@ -31,11 +33,11 @@ ABOVE = {
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")  # of a terminal
 
 
-def build(folder: Path) -> Path:
+def build(folder: Path, run: bool = False) -> Path:
     """The site below the folder; what an earlier build left there is gone."""
     for old in ("pages", "site"):
         shutil.rmtree(folder / old, ignore_errors=True)
-    pages, texts = folder / "pages", every_page()
+    pages, texts = folder / "pages", every_page(run)
     for name, text in texts.items():
         (pages / name).parent.mkdir(parents=True, exist_ok=True)
         (pages / name).write_text(text, encoding="utf-8")
@@ -49,23 +51,28 @@ def build(folder: Path) -> Path:
     return folder / "site"
 
 
-def every_page() -> dict[str, str]:
-    """The pages by their names on the site."""
+def every_page(run: bool) -> dict[str, str]:
+    """The pages by their names on the site; `run` runs the notebooks for their outputs."""
     where = documents()
+    there = where | pictures()
     copied = {
-        page: on_the_site(
-            (ROOT / file).read_text("utf-8"), Document(file, page, where | pictures())
-        )
-        for file, page in where.items()
+        name: on_the_site(written(ROOT / file, run), Document(file, name, there))
+        for file, name in where.items()
     }
     made = {f"reference/{name}": text for name, text in reference.pages().items()}
     return copied | made | {"gallery.md": gallery.page()}
 
 
+def written(file: Path, run: bool) -> str:
+    """A document in Markdown."""
+    return notebook.page(file, run) if file.suffix == ".ipynb" else file.read_text("utf-8")
+
+
 def documents() -> dict[str, str]:
     """The documents, from files of the repository to those of the site."""
-    below = sorted(DOCS.rglob("*.md"))
-    return ABOVE | {str(path.relative_to(ROOT)): str(path.relative_to(DOCS)) for path in below}
+    below = sorted([*DOCS.rglob("*.md"), *DOCS.rglob("*.ipynb")])
+    pages = {path: path.relative_to(DOCS).with_suffix(".md") for path in below}
+    return ABOVE | {str(path.relative_to(ROOT)): str(name) for path, name in pages.items()}
 
 
 def pictures() -> dict[str, str]:
@@ -120,5 +127,7 @@ def offline(site: Path) -> None:
 
 
 if __name__ == "__main__":
-    place = Path(sys.argv[1]) if sys.argv[1:] else ROOT / "build" / "docs"
-    print(f"open {build(place.resolve()) / 'index.html'} in a browser")
+    named = [word for word in sys.argv[1:] if word != "--run"]
+    place = Path(named[0]) if named else ROOT / "build" / "docs"
+    made = build(place.resolve(), run="--run" in sys.argv)
+    print(f"open {made / 'index.html'} in a browser")

@@ -24,7 +24,7 @@ class Document:
     def target(self, link: str) -> str | None:
         """The link as it is on the site; None for what is in the repository but not there."""
         path, anchor = posixpath.normpath(link.partition("#")[0]), link.partition("#")[2]
-        if link.startswith(("http://", "https://", "mailto:", "#")):
+        if link.startswith(("http://", "https://", "data:", "#")):
             return link
         file = posixpath.normpath(posixpath.join(posixpath.dirname(self.file), path))
         to = self.pages.get(file)

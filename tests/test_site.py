@@ -99,7 +99,13 @@ def test_every_link_and_picture_is_there(site):
 
 def test_every_document_is_a_page_that_the_first_page_leads_to(site):
     wanted = {str(path.relative_to(DOCS).with_suffix(".html")) for path in DOCS.rglob("*.md")}
-    wanted |= {"contributing.html", "changelog.html", "gallery.html", "reference/index.html"}
+    wanted |= {
+        "tutorials/notebook.html",
+        "contributing.html",
+        "changelog.html",
+        "gallery.html",
+        "reference/index.html",
+    }
     led = {unquote(urlsplit(link).path) for link in read(site)[site / "index.html"].links}
     assert {name.removeprefix("./") for name in led} >= wanted
 
