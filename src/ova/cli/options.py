@@ -21,6 +21,21 @@ DeviceBatch = Annotated[
 OneVsAll = Annotated[
     bool, Option("--one-vs-all", help="Probabilities are one per class and need not sum to 1.")
 ]
+Columns = Annotated[
+    list[str] | None,
+    Option(
+        metavar="NAME=COLUMN,...",
+        help="Which columns hold what, where it cannot be guessed (repeat): target=truth, "
+        "probs=cat,dog,bird or probs='score *', classes=cat,dog,bird (names of p_0, p_1, ...), "
+        "prediction=, confidence=, logits=, id=.",
+    ),
+]
+Logits = Annotated[
+    str,
+    Option(
+        help="What makes probabilities of logits: softmax, or sigmoid for one answer per class."
+    ),
+]
 ModelFolder = Annotated[Path, Argument(help="Folder that `ova train` wrote.")]
 Compile = Annotated[bool, Option("--compile", help="Compile the backbone.")]
 
