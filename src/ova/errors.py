@@ -56,6 +56,7 @@ EXTRAS: dict[str, dict[str, str]] = {
     },
     "onnx": {"onnx": "ONNX", "onnxruntime": "ONNX Runtime", "onnxscript": "ONNX Script"},
     "tensorboard": {"tensorboard": "TensorBoard"},
+    "mlflow": {"mlflow": "MLflow"},
 }
 
 
