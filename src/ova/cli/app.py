@@ -28,6 +28,7 @@ COMMANDS = {
     "train": "train",
     "predict": "predict",
     "export": "export",
+    "push": "push",
     "tune": "tune",
     "list": "catalogue",
     "data": "data",

@@ -104,6 +104,10 @@ def save(  # noqa: PLR0913  every part of a model
     write_json(folder / MODEL, {**content, "sha256": digest(content)})
 
 
+# What `model.json` may name; a model has some of them.
+PARTS_OF_ANY = (WEIGHTS, MANIFEST, TOKENIZER, CALIBRATION, HELD, *PARTS)
+
+
 def digest(content: Mapping[str, Any]) -> str:
     """The SHA-256 of JSON content, whatever its layout."""
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
@@ -145,7 +149,7 @@ def facts_of(folder: Path) -> dict[str, Any]:
     with reading(path, "a model of `ova train`"):
         parts = {str(name): str(wanted) for name, wanted in content["parts"].items()}
     for name, wanted in parts.items():
-        if name not in (WEIGHTS, MANIFEST, TOKENIZER, CALIBRATION, HELD, *PARTS):
+        if name not in PARTS_OF_ANY:
             raise BadInput(f"{path} names a part that no model has: {name!r}")
         if not (folder / name).is_file():
             raise BadInput(f"{folder}: {name} is missing")
