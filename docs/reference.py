@@ -35,6 +35,7 @@ GIVEN_BACK: Mapping[str, tuple[str, ...]] = MappingProxyType(
 )
 PICTURES = "Pictures: ova.plot"
 METRIC = "Metrics: ova.metrics"
+OTHER_METRICS = ("bootstrap", "paired_difference", "Accumulator")
 
 
 def pages() -> dict[str, str]:
@@ -75,9 +76,6 @@ def named(title: str) -> tuple[str, ...]:
     if title == PICTURES:
         return tuple(f"plot.{name}" for name in plots())
     return GROUPS[title]
-
-
-OTHER_METRICS = ("bootstrap", "paired_difference", "Accumulator")
 
 
 def group(title: str) -> str:
