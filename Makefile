@@ -4,13 +4,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
-.PHONY: help setup demo test lint check mutants torture bench newest results readme clean
+.PHONY: help setup demo test lint check docs mutants torture bench newest results readme clean
 help:
 	@echo "make setup    the virtual environment with everything in it; the others do it by themselves"
 	@echo "make demo     train the toy and the digits, write a picture and report.html (a few minutes)"
 	@echo "make lint     format, lint, types, layers and the written parts of the documents"
 	@echo "make check    make lint, doctests and the quick tests"
 	@echo "make test     every test and doctest"
+	@echo "make docs     the documentation as a site that opens from disk: build/docs/site/index.html"
 	@echo "make mutants  wrong lines put into the code one at a time: which does no test notice? (half an hour)"
 	@echo "make torture  kills, bad inputs, full disks: is anything lost or wrong? (20 minutes; MINUTES=5 for less)"
 	@echo "make bench    the benchmarks, printed as ratios of one run"
@@ -64,6 +65,9 @@ check: lint
 test: setup
 	$(BIN)/python tests/find_chromium.py
 	$(TESTS)
+
+docs: setup
+	$(BIN)/python docs/make_site.py --run build/docs
 
 mutants: setup
 	$(BIN)/python -m mutants

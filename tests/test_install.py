@@ -29,6 +29,8 @@ PIP = [sys.executable, "-m", "pip"]
 NEEDS = {
     "run toy": "train",
     "run toy --tensorboard": "tensorboard",
+    "run toy --log mlflow": "mlflow",
+    "push trained ann/x": "train",
     "tune toy": "train",
     "train said.csv": "train",
     "corrupt --preview cat.png": "train",
@@ -167,7 +169,9 @@ def reached(extra: str) -> set[str]:
 def test_each_extra_is_enough_for_its_commands_and_dev_has_them_all() -> None:
     assert reached("dev") == {*EXTRAS, "all", "dev"} == set(PROJECT["optional-dependencies"])
     assert reached("train") == {"train", "report"}  # every training ends with a page
-    assert all(reached(name) == {name, "train", "report"} for name in ("onnx", "tensorboard"))
+    assert all(
+        reached(name) == {name, "train", "report"} for name in ("onnx", "tensorboard", "mlflow")
+    )
 
 
 def test_every_import_is_of_something_that_is_declared() -> None:

@@ -1,4 +1,4 @@
-"""Every Python block of the tutorials and of five other pages runs; tutorials import public names alone."""
+"""Every Python block of the tutorials and of six other pages runs; tutorials import public names alone."""
 
 import ast
 import re
@@ -9,9 +9,14 @@ import pytest
 import ova
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
-OTHER = [DOCS / f"{name}.md" for name in ("calibration", "metrics", "monitor", "sets", "threshold")]
+OTHER = [
+    DOCS / f"{name}.md"
+    for name in ("calibration", "coming-from", "metrics", "monitor", "sets", "threshold")
+]
 PAGES = [*OTHER, *sorted((DOCS / "tutorials").glob("*.md"))]
-TUTORIALS = [page for page in PAGES if page.parent.name == "tutorials"]
+TUTORIALS = [
+    page for page in PAGES if page.parent.name == "tutorials" or page.stem == "coming-from"
+]
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 

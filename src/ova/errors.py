@@ -13,6 +13,12 @@ class BadInput(ValueError):
     """Input that cannot be used. The message says what was wrong and what would have worked.
 
     The command line prints it and exits with 2.
+
+    >>> from ova import fit_sets
+    >>> fit_sets(([[0.5, 0.5]], [0]), coverage=95)
+    Traceback (most recent call last):
+    ...
+    ova.errors.BadInput: coverage must lie strictly between 0 and 1, not 95
     """
 
 
@@ -50,6 +56,7 @@ EXTRAS: dict[str, dict[str, str]] = {
     },
     "onnx": {"onnx": "ONNX", "onnxruntime": "ONNX Runtime", "onnxscript": "ONNX Script"},
     "tensorboard": {"tensorboard": "TensorBoard"},
+    "mlflow": {"mlflow": "MLflow"},
 }
 
 

@@ -1,5 +1,6 @@
 """Predictions from anywhere: three formats say the same, and what breaks a rule is refused."""
 
+import json
 from typing import Any
 
 import numpy as np
@@ -47,7 +48,36 @@ def to_compressed(path, p, **columns):
     return path.with_name("small.npz")
 
 
-WRITERS = {f.__name__: f for f in (to_csv, to_columns, to_lists, to_npz, to_compressed)}
+def to_json_lines(path, p, **columns):
+    rows = frame(p, **columns).to_dict("records")
+    # NaN is no JSON: a number that is missing is null.
+    lines = (json.dumps({k: None if pd.isna(v) else v for k, v in row.items()}) for row in rows)
+    path.with_suffix(".jsonl").write_text("".join(f"{line}\n" for line in lines))
+    return path.with_suffix(".jsonl")
+
+
+def to_lists_in_lines(path, p, **columns):
+    rows = pd.DataFrame(columns, index=range(len(p))).to_dict("records")
+    lines = (json.dumps(row | {"probs": q.tolist()}) for row, q in zip(rows, p, strict=True))
+    path.with_suffix(".ndjson").write_text("\n".join(lines))
+    return path.with_suffix(".ndjson")
+
+
+def to_feather(path, p, **columns):
+    frame(p, **columns).to_feather(path.with_suffix(".feather"))
+    return path.with_suffix(".feather")
+
+
+def to_stream(path, p, **columns):
+    table = pa.table({"probs": list(p), **columns})
+    with pa.ipc.new_stream(path.with_suffix(".arrow"), table.schema) as stream:
+        stream.write_table(table, max_chunksize=7)
+    return path.with_suffix(".arrow")
+
+
+TABLES = (to_csv, to_columns, to_lists, to_npz, to_compressed)
+LINES = (to_json_lines, to_lists_in_lines, to_feather, to_stream)
+WRITERS = {f.__name__: f for f in (*TABLES, *LINES)}
 
 
 def same(a, b):
@@ -116,13 +146,30 @@ def three(n=30):
     return {"confidence": p.max(1), "prediction": p.argmax(1), "target": y}
 
 
+def save_lines(table, path):
+    rows = (
+        {k: None if pd.isna(v) else v for k, v in row.items()} for row in table.to_dict("records")
+    )
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+
+
+SAVERS = {
+    ".csv": lambda table, path: table.to_csv(path, index=False),
+    ".parquet": lambda table, path: table.to_parquet(path),
+    ".jsonl": save_lines,
+    ".ndjson": save_lines,
+    ".arrow": lambda table, path: table.to_feather(path),
+    ".feather": lambda table, path: table.to_feather(path, compression="uncompressed"),
+}
+
+
 def save_three(path, kind, columns):
     path = path.with_suffix(kind)
     if kind == ".npz":
         np.savez(path, **columns)
     else:
         table = pd.DataFrame({k: pd.Series(v) for k, v in columns.items()})
-        table.to_csv(path, index=False) if kind == ".csv" else table.to_parquet(path)
+        SAVERS[kind](table, path)
     return path
 
 

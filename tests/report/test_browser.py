@@ -18,10 +18,6 @@ from ova.report.thresholds import table
 
 pytestmark = pytest.mark.browser
 NAMES = ("softmax", "dm", "ova")
-QUIET = [
-    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
-    *("--disable-background-networking", "--disable-component-update"),
-]
 ARTEFACTS = Path(__file__).resolve().parents[2] / "artefacts"
 SIZES = {"desktop": (1280, 900), "phone": (390, 844)}
 
@@ -39,7 +35,7 @@ def browser():
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found, args=QUIET)
+        browser = playwright.chromium.launch(executable_path=found, args=find_chromium.QUIET)
         yield browser
         browser.close()
 

@@ -30,6 +30,7 @@ COMMANDS = {
     "monitor": "monitor",
     "export": "export",
     "promise": "promise",
+    "push": "push",
     "tune": "tune",
     "list": "catalogue",
     "data": "data",

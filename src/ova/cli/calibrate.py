@@ -9,6 +9,7 @@ from typer import Argument, Option
 
 from ova.cli import options
 from ova.cli.console import plain_console
+from ova.cli.evaluate import reading
 from ova.errors import BadInput, pick
 from ova.files import write_beside, write_json
 from ova.modelfolder import outputs
@@ -47,11 +48,13 @@ def calibrate(
         Path | None, Option("--json", help="Write the fitted calibration, a small JSON file.")
     ] = None,
     one_vs_all: options.OneVsAll = False,
+    columns: options.Columns = None,
+    logits: options.Logits = "",
 ) -> None:
     """Fit a calibration on held-out predictions and apply it to others of the same model.
 
-    Files are those of `ova evaluate`: .parquet, .csv or .npz with `target` and either all
-    probabilities or `confidence` and `prediction`. Answers never change, only how sure they are.
+    Files are those of `ova evaluate`, with `target` and either all probabilities or
+    `confidence` and `prediction`, however they are called there. Answers never change, only how sure they are.
 
         ova calibrate test.csv --fit validation.csv
 
@@ -61,7 +64,7 @@ def calibrate(
 
     from ova.posthoc.calibration import CALIBRATIONS, usual
     from ova.posthoc.independent import one_of_each
-    from ova.predictions import Reading, read_any
+    from ova.predictions import read_any
     from ova.predictions.beside import column
     from ova.predictions.checks import check_classes
 
@@ -69,7 +72,8 @@ def calibrate(
     outputs.check_files({"--out": out, "--json": json}, [file, fit])
     if method is not None:
         pick(CALIBRATIONS, method, "calibration")  # before any reading
-    held, p = (read_any(path, Reading(normalised=not one_vs_all)) for path in (fit, file))
+    how = reading(one_vs_all, columns, logits)
+    held, p = (read_any(path, how) for path in (fit, file))
     check_classes(held, fit, p, file)
     if group:
         held = held.take(one_of_each(column(fit, group)))

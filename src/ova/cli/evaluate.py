@@ -17,6 +17,7 @@ from ova.modelfolder import outputs
 
 if TYPE_CHECKING:
     from ova.metrics.model_files import Result
+    from ova.predictions import Reading
     from ova.training.run_folder import Run
 
 SEVERAL = ("--ood", "--shift")
@@ -78,6 +79,8 @@ def evaluate(
         Path | None, Option("--output", "-o", help="Also write a report, one HTML file.")
     ] = None,
     one_vs_all: options.OneVsAll = False,
+    columns: options.Columns = None,
+    logits: options.Logits = "",
     bootstrap: Annotated[
         int, Option(min=0, help="Redraw the examples so often for 95 % intervals; 0: never.")
     ] = 0,
@@ -91,14 +94,18 @@ def evaluate(
 ) -> None:
     """Measure accuracy, calibration, selective answering and OOD detection of any predictions.
 
-    FILE is .parquet, .csv or .npz with `target` and either all probabilities (a matrix `probs`,
-    or columns p_0, p_1, ...) or `confidence` and `prediction`. Logits are refused. With several
-    models an OOD or shift file belongs to the model whose name its own name starts with, or in
-    whose folder it lies. For example:
+    FILE is .parquet, .csv, .npz, .jsonl, .arrow or .feather with `target` and either all
+    probabilities (lists or a matrix `probs`; columns p_0, p_1, ...; proba_cat, proba_dog; or cat,
+    dog) or `confidence` and `prediction`. Labels may be names. What was taken for what is printed;
+    --columns says it where it cannot be known, --logits how logits are read. A quoted pattern
+    ('part-*.csv') is one model in several files. With several models an OOD or shift file belongs to
+    the model whose name its own name starts with, or in whose folder it lies. For example:
 
         ova evaluate forest.csv --ood noise.csv
 
         ova evaluate softmax.npz ova.npz --ood softmax-svhn.npz ova-svhn.npz -o report.html
+
+        ova evaluate answers.jsonl --columns target=gold --columns probs=yes,no
 
     With a MODEL of `ova train` and labelled data it says whether the model is still what it was; the
     exit code is 1 if its promise does not look kept:
@@ -112,11 +119,12 @@ def evaluate(
     from ova.metrics import Draws
     from ova.metrics.model_files import assign, evaluate_files
 
+    how = reading(one_vs_all, columns, logits)
     models = assign(files, ood or [], shift or [])
     read = [path for model in models for path in model.sets.values()]
     outputs.check_files({"--output": output, "--measurements": measurements}, read)
     draws = Draws(count=bootstrap, seed=seed) if bootstrap else None
-    results = evaluate_files(models, normalised=not one_vs_all, draws=draws)
+    results = evaluate_files(models, how=how, draws=draws)
     if output is not None:
         from ova.report.page import write_page
 
@@ -130,6 +138,26 @@ def evaluate(
     show(results)
     for path in filter(None, (output, measurements)):
         typer.echo(f"wrote {path}")
+
+
+def reading(one_vs_all: bool, columns: "Sequence[str] | None", logits: str) -> "Reading":
+    """How files are to be read; what is guessed of them is printed once."""
+    from ova.predictions import Reading
+    from ova.predictions.formats.wanted import LINKS, told
+
+    if logits not in ("", *LINKS):
+        raise BadInput(f"--logits {logits}: wanted {' or '.join(LINKS)}")
+    if one_vs_all and logits == "softmax":
+        raise BadInput("--one-vs-all with --logits softmax: a softmax sums to one; wanted sigmoid")
+    printed: set[str] = set()
+
+    def tell(guess: str) -> None:
+        if guess not in printed:
+            printed.add(guess)
+            typer.echo(guess, err=True)
+
+    normalised = not one_vs_all and logits != "sigmoid"
+    return Reading(normalised, columns=told(columns or ()), logits=logits, tell=tell)
 
 
 def tried_again(files: "Sequence[Path]", label: str) -> int:
@@ -148,11 +176,17 @@ def tried_again(files: "Sequence[Path]", label: str) -> int:
 
 def as_run(name: str, result: "Result") -> "Run":
     """What was measured on a model, as the report takes it."""
+    from ova.predictions.foreign import meant
     from ova.training.manifest import manifest
     from ova.training.run_folder import Run
 
     model = result.model
-    sources = {name: sha256(path) for name, path in model.sets.items()}
+    parts = {(name, path): meant(path) for name, path in model.sets.items()}
+    sources = {
+        name if file == path else f"{name}/{file.name}": sha256(file)
+        for (name, path), files in parts.items()
+        for file in files
+    }
     recipe = {"experiment": "evaluate", "data": model.sets["test"].name, "formulation": model.name}
     return Run(
         experiment="evaluate",

@@ -5,6 +5,8 @@ from typing import Annotated
 
 from typer import Argument, Option
 
+from ova.errors import pick, require
+
 Only = Annotated[
     list[str] | None, Option(help="Only these formulations (repeat, or separate by commas).")
 ]
@@ -21,7 +23,30 @@ DeviceBatch = Annotated[
 OneVsAll = Annotated[
     bool, Option("--one-vs-all", help="Probabilities are one per class and need not sum to 1.")
 ]
+Columns = Annotated[
+    list[str] | None,
+    Option(
+        metavar="NAME=COLUMN,...",
+        help="Which columns hold what, where it cannot be guessed (repeat): target=truth, "
+        "probs=cat,dog,bird or probs='score *', classes=cat,dog,bird (names of p_0, p_1, ...), "
+        "prediction=, confidence=, logits=, id=.",
+    ),
+]
+Logits = Annotated[
+    str,
+    Option(
+        help="What makes probabilities of logits: softmax, or sigmoid for one answer per class."
+    ),
+]
 ModelFolder = Annotated[Path, Argument(help="Folder that `ova train` wrote.")]
+Log = Annotated[
+    str,
+    Option(
+        metavar="NAME",
+        help="Also write each epoch and the measurements for tensorboard (into the run's folder) or "
+        "mlflow (where MLFLOW_TRACKING_URI says).",
+    ),
+]
 Compile = Annotated[bool, Option("--compile", help="Compile the backbone.")]
 
 
@@ -32,3 +57,12 @@ def names(parts: list[str] | None) -> list[str]:
     ['softmax', 'ova', 'dm']
     """
     return [name for part in parts or [] for name in part.split(",") if name]
+
+
+def logger(name: str, tensorboard: bool = False) -> str:
+    """The logger that `--log` or the older `--tensorboard` asks for, if its extra is installed."""
+    wanted = name or ("tensorboard" if tensorboard else "")
+    if wanted:
+        pick({each: each for each in ("tensorboard", "mlflow")}, wanted, "logger")
+        require(wanted)
+    return wanted

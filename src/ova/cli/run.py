@@ -1,7 +1,7 @@
 """`ova run`: train, predict and measure the recipes of experiments."""
 
 import traceback
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,7 +13,7 @@ from typer import Argument, Option
 
 from ova.cli import options
 from ova.cli.console import plain_console
-from ova.errors import BadInput, mendable, pick, require
+from ova.errors import BadInput, mendable, pick
 from ova.modelfolder import outputs
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from ova.training.engine import Machine
     from ova.training.recipe import Recipe
-    from ova.training.stages import Event, Place
+    from ova.training.stages import Place
 
 
 def run(
@@ -44,7 +44,8 @@ def run(
     accelerator: options.Accelerator = "auto",
     device_batch: options.DeviceBatch = 0,
     compile_: options.Compile = False,
-    tensorboard: Annotated[bool, Option(help="Also log to TensorBoard.")] = False,
+    log: options.Log = "",
+    tensorboard: Annotated[bool, Option(help="The same as --log tensorboard.")] = False,
     keep_features: Annotated[
         bool, Option("--keep-features", help="Keep the features in the predictions' files.")
     ] = False,
@@ -58,8 +59,7 @@ def run(
 
         ova run cifar10-desk --only ova-dm --seeds 2 --set epochs=5
     """
-    if tensorboard:
-        require("tensorboard")
+    logger = options.logger(log, tensorboard)
     from ova.experiments import EXPERIMENTS
     from ova.training.engine import Machine
     from ova.training.recipe import load_all, override
@@ -73,13 +73,11 @@ def run(
     runs += [override(r, settings or []) for path in recipe or [] for r in load_all(path)]
     outputs.check_folder("--out", out)
     machine = Machine(devices, nodes, accelerator, device_batch, compile_, keep_features)
-    failed = run_all(runs, Place(out, data_dir), machine, tensorboard)
+    failed = run_all(runs, Place(out, data_dir), machine, logger)
     raise typer.Exit(1 if failed else 0)
 
 
-def run_all(
-    recipes: "list[Recipe]", place: "Place", machine: "Machine", tensorboard: bool = False
-) -> int:
+def run_all(recipes: "list[Recipe]", place: "Place", machine: "Machine", logger: str = "") -> int:
     """Run all recipes and print the summary; gives the number that failed."""
     from ova.training.engine import launch
 
@@ -91,7 +89,7 @@ def run_all(
         )
     fabrics = {precision: launch(machine, precision) for precision in precisions}
     failures = sum(
-        run_one(fabrics[r.precision], r, place, machine, tensorboard, console) for r in recipes
+        run_one(fabrics[r.precision], r, place, machine, logger, console) for r in recipes
     )
     if all(fabric.global_rank == 0 for fabric in fabrics.values()):
         summarise(map(place.folder, recipes), console)
@@ -107,7 +105,7 @@ def run_one(
     recipe: "Recipe",
     place: "Place",
     machine: "Machine",
-    tensorboard: bool,
+    logger: str,
     console: Console,
 ) -> bool:
     """Run one recipe; whether it failed. With several processes a failure stops all of them."""
@@ -122,7 +120,10 @@ def run_one(
     folder, name = place.folder(recipe), f"{recipe.experiment}/{recipe.id}"
     events = carry_out(fabric, recipe, place, machine)
     try:
-        events = logged(events, folder) if tensorboard else events
+        if logger and fabric.global_rank == 0:
+            from ova.training.loggers import Logged, logged
+
+            events = logged(events, Logged(folder, recipe.id, recipe.experiment), logger)
         show(events, name, console if fabric.global_rank == 0 else None)
     except BadInput as error:
         complain(str(error))
@@ -144,21 +145,6 @@ def run_one(
         names = ", ".join(str(path) for path in foreign)
         console.print(f"note: not written by ova, left untouched: {names}", style="yellow")
     return False
-
-
-def logged(events: "Iterator[Event]", folder: Path) -> "Generator[Event, None, None]":
-    """Pass events on, and write each epoch's row for TensorBoard."""
-    from torch.utils.tensorboard import SummaryWriter
-
-    from ova.training.loop import Progress
-    from ova.training.run_folder import TENSORBOARD
-
-    with SummaryWriter(str(folder / TENSORBOARD)) as board:
-        for event in events:
-            if isinstance(event, Progress) and event.row:
-                for name, value in event.row.items():
-                    board.add_scalar(name, value, event.row["epoch"])
-            yield event
 
 
 def summarise(folders: Iterable[Path], console: Console) -> None:

@@ -124,6 +124,7 @@ def train(
         list[str] | None, Option("--set", help="Field of the recipe, e.g. epochs=5.")
     ] = None,
     accelerator: options.Accelerator = "auto",
+    log: options.Log = "",
 ) -> None:
     """Train a classifier that can say "none of the above" on your images, texts or table.
 
@@ -151,10 +152,11 @@ def train(
     """
     from ova.data.encoders import encoder_folder
 
+    logger = options.logger(log)
     base = encoder_folder(encoder) if encoder else None
     outputs.check_folder("--out", out, filter(None, (data, test, outside, base)))
     from ova.modelfolder.class_table import WARNING, lines
-    from ova.modelfolder.names import REPORT
+    from ova.modelfolder.names import REPORT, RUN
     from ova.modelfolder.train import train as carry_out
     from ova.posthoc.per_class import EachClass
     from ova.posthoc.threshold import Promise
@@ -202,7 +204,12 @@ def train(
         console.print(f"note: {note}", style="yellow", soft_wrap=True)
     machine = Machine(accelerator=accelerator)
     fabric = launch(machine, gathered.recipe.precision)
-    trained = show(carry_out(fabric, gathered, out, machine, wanted, score), str(out), console)
+    events = carry_out(fabric, gathered, out, machine, wanted, score)
+    if logger:
+        from ova.training.loggers import Logged, logged
+
+        events = logged(events, Logged(out / RUN, str(out), "ova train"), logger)
+    trained = show(events, str(out), console)
     decides = f"the score {trained.evidence.name} decides: {trained.evidence.why}"
     console.print(decides, soft_wrap=True)
     style = None if trained.shown.promised else "red"

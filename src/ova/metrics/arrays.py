@@ -17,6 +17,7 @@ from ova.predictions import NONE, Predictions, SetName, columns
 from ova.predictions.columns import Array
 from ova.predictions.foreign import Reading, taken
 from ova.predictions.formats.layout import chunk_of, columns_of, places_of, used
+from ova.predictions.formats.wanted import Wanted
 from ova.predictions.memory import frame, short
 from ova.predictions.sets import TEST
 
@@ -135,7 +136,7 @@ def whole(given: Any, how: Read, outside: bool) -> Predictions:
         raise BadInput(
             f"targets come with probabilities, or as a data frame that has both; this is {short(given)}"
         )
-    places = places_of(table.column_names, not outside)
+    places = places_of(table.column_names, Wanted(not outside, how.normalised))
     chunk = chunk_of(places, columns_of(table.select(used(places)).combine_chunks(), places))
     return taken(chunk, Reading(how.normalised, outside))
 

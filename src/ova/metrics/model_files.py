@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from ova.files import Row
 from ova.metrics import METRICS, Draws, paired_difference
 from ova.metrics.evaluate import evaluate
 from ova.predictions import Predictions, Reading, SetName, read_any
+from ova.predictions.foreign import meant
 from ova.predictions.formats import FORMATS
 
 Sets = dict[str, Path]  # `test`, `shift/<type>/<severity>`, `ood/<name>` -> file
@@ -30,7 +31,7 @@ class Model:
 def assign(files: Sequence[Path], ood: Sequence[Path], shift: Sequence[Path]) -> list[Model]:
     """Models with their sets; the same file, name or place twice is an error."""
     for path in (*files, *ood, *shift):
-        if not path.exists():
+        if not path.is_dir() and not meant(path):
             raise BadInput(f"there is no file {path}")
     names = labels(files)
     models = [Model(name, {"test": path}) for name, path in zip(names, files, strict=True)]
@@ -133,27 +134,25 @@ class Result:
     differences: list[Row]  # to the first model, on the same examples
 
 
-def evaluate_files(
-    models: Sequence[Model], *, normalised: bool, draws: Draws | None
-) -> list[Result]:
+def evaluate_files(models: Sequence[Model], *, how: Reading, draws: Draws | None) -> list[Result]:
     """Measure every model; nothing is written."""
     results: list[Result] = []
     for model in models:
-        sets = {name: reader(path, name, normalised) for name, path in model.sets.items()}
+        sets = {name: reader(path, name, how) for name, path in model.sets.items()}
         rows, curves = evaluate(sets, draws)
-        against = differences(models[0], model, normalised, draws) if results and draws else []
+        against = differences(models[0], model, how, draws) if results and draws else []
         results.append(Result(model, rows, curves, against))
     return results
 
 
-def reader(path: Path, name: str, normalised: bool) -> Callable[[], Predictions]:
+def reader(path: Path, name: str, how: Reading) -> Callable[[], Predictions]:
     """What reads a file in its role when called."""
-    return partial(read_any, path, Reading(normalised, outside=SetName(name).outside))
+    return partial(read_any, path, replace(how, outside=SetName(name).outside))
 
 
-def differences(first: Model, other: Model, normalised: bool, draws: Draws) -> list[Row]:
+def differences(first: Model, other: Model, how: Reading, draws: Draws) -> list[Row]:
     """Paired differences on the test set, where both models answered the same examples."""
-    a, b = (reader(m.sets["test"], "test", normalised)() for m in (first, other))
+    a, b = (reader(m.sets["test"], "test", how)() for m in (first, other))
     if not (np.array_equal(a.id, b.id) and np.array_equal(a.target, b.target)):
         return []
     found = (

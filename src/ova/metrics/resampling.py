@@ -65,6 +65,11 @@ def paired_difference(
     """Interval of statistic(*second) - statistic(*first), both redrawn with the same examples.
 
     What both models find hard cancels, so the interval is much shorter than two apart would say.
+
+    >>> one = Predictions.from_probs([[0.9, 0.1], [0.4, 0.6]] * 50, [0, 0] * 50, normalised=True)
+    >>> two = Predictions.from_probs([[0.9, 0.1], [0.6, 0.4]] * 50, [0, 0] * 50, normalised=True)
+    >>> paired_difference(Mean(lambda p: p.correct), [one], [two], Draws(count=200)).value
+    0.5
     """
     for a, b in zip(first, second, strict=True):
         if not (np.array_equal(a.id, b.id) and np.array_equal(a.target, b.target)):

@@ -63,6 +63,14 @@ def train(  # noqa: PLR0913  what `ova train` asks for most
     temporary folder, which goes with the object. Bars are shown on a terminal, lines with
     `verbose=True`. `options` are further ones of the command (none, group, formulation, model,
     encoder, frozen, drop, skip_bad, mirror, seed) and fields of the recipe (epochs=5, members=3).
+
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = train(X, y, accuracy=0.8, epochs=5)
+    >>> model.threshold.promised
+    True
+    >>> [said.label for said in model.predict([X[0], [60, 40, 50, 20]])]
+    ['0', None]
     """
     if pool_rare and not per_class:
         raise BadInput(

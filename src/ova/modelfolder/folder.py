@@ -32,7 +32,8 @@ from ova.userdata.kinds import preparation
 from ova.userdata.texts import TOKENIZER, Tokens
 
 FORMAT, VERSION = "ova model", 1
-OURS = (WEIGHTS, MANIFEST, TOKENIZER, CALIBRATION, HELD, *PARTS)  # the parts that a model may have
+# What `model.json` may name; a model has some of them.
+PARTS_OF_ANY = (WEIGHTS, MANIFEST, TOKENIZER, CALIBRATION, HELD, *PARTS)
 
 
 @dataclass(frozen=True)
@@ -153,7 +154,7 @@ def facts_of(folder: Path) -> dict[str, Any]:
     with reading(path, "a model of `ova train`"):
         parts = {str(name): str(wanted) for name, wanted in content["parts"].items()}
     for name, wanted in parts.items():
-        if name not in OURS:
+        if name not in PARTS_OF_ANY:
             raise BadInput(f"{path} names a part that no model has: {name!r}")
         if not (folder / name).is_file():
             raise BadInput(f"{folder}: {name} is missing")

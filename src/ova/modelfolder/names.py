@@ -2,6 +2,7 @@
 
 MODEL, WEIGHTS, MANIFEST = "model.json", "weights.safetensors", "manifest.json"
 CALIBRATION, RUN, REPORT = "calibration.json", "run", "report.html"
+SCHEME = "hf://"  # of addresses on the Hugging Face Hub
 HELD = "held.json"  # of the rows that carry the promise, for sets and for a batch at once
 SCORES, EXAMPLES = (
     "scores",

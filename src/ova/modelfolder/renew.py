@@ -112,7 +112,7 @@ def save(model: Model, source: Path, out: Path, found: Renewed) -> None:
 
 def check_out(out: Path) -> None:
     """Refuse a folder that holds anything but what this command wrote there, whole or killed."""
-    ours = {Path(name).parts[0] for name in folder.OURS}
+    ours = {Path(name).parts[0] for name in folder.PARTS_OF_ANY}
     there = {path.name for path in out.iterdir()} if out.is_dir() else set()
     if MODEL in there and RENEWED in read_object(out / MODEL):
         ours.add(MODEL)

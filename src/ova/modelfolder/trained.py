@@ -7,14 +7,14 @@ from pathlib import Path
 from shutil import copytree, rmtree
 from typing import Any
 
-from ova.errors import BadInput, mendable, require
+from ova.errors import BadInput, mendable, require, without
 from ova.metrics.measured import Evaluation
 from ova.modelfolder import outputs
 from ova.modelfolder.asking import Said, ask, probabilities
 from ova.modelfolder.folder import facts_of
 from ova.modelfolder.folder import load as read_folder
 from ova.modelfolder.judging import judge
-from ova.modelfolder.names import RUN
+from ova.modelfolder.names import RUN, SCHEME
 from ova.posthoc.per_class import Thresholds
 from ova.posthoc.threshold import Threshold
 from ova.predictions.columns import Array
@@ -133,7 +133,24 @@ class TrainedModel:
 
 
 def load(folder: str | Path) -> TrainedModel:
-    """The model in a folder of `ova train` or `ova.train`; nothing in it can run code."""
+    """The model in a folder of `ova train` or `ova.train`; nothing in it can run code.
+
+    "hf://OWNER/NAME", with "@REVISION" behind it if need be, is one that `ova push` uploaded.
+
+    >>> import ova
+    >>> from sklearn.datasets import load_iris
+    >>> trained = ova.train(*load_iris(return_X_y=True), accuracy=0.8, epochs=5)
+    >>> model = load(trained.folder)
+    >>> model.classes
+    ('0', '1', '2')
+    """
     if not isinstance(folder, str | Path):
         raise BadInput(f"a model is loaded from the path of its folder, not from {folder!r}")
+    if isinstance(folder, str) and folder.startswith(SCHEME):
+        try:
+            from ova.modelfolder.hub import fetch
+
+            return TrainedModel(fetch(folder))
+        except ModuleNotFoundError as error:
+            raise without(error) from None
     return TrainedModel(Path(folder))

@@ -12,6 +12,16 @@ def from_pretrained(place: str | Path, **options: Any) -> Converted[Any]:
     """The model with its trained head, and its loss; options go to transformers' `from_pretrained`.
 
     Its own `from_pretrained` would build the usual last layer, and find no weights for it.
+
+    >>> import tempfile
+    >>> from transformers import BertConfig, BertForSequenceClassification
+    >>> small = BertConfig(vocab_size=32, hidden_size=8, num_hidden_layers=1, num_attention_heads=1)
+    >>> model, loss = convert(BertForSequenceClassification(small), "ova", classes=3)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model.save_pretrained(folder)
+    ...     again, loss = from_pretrained(folder)
+    >>> type(again.classifier).__name__, again.config.num_labels
+    ('Head', 3)
     """
     try:
         import transformers

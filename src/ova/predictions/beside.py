@@ -1,10 +1,12 @@
 """A column beside the predictions of a file, such as the group that each row belongs to."""
 
 import csv
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from pyarrow import csv as arrow
 
 from ova.errors import BadInput
@@ -39,8 +41,22 @@ def _columns(path: Path, name: str) -> dict[str, list[Any]]:
     if path.suffix.lower() == ".parquet":
         with open_parquet(path) as file:
             return dict(file.read(wanted(file.schema_arrow.names)).to_pydict())
+    if path.suffix.lower() in (".jsonl", ".ndjson", ".arrow", ".feather"):
+        return _of_table(path, wanted)
     with path.open(encoding="utf-8-sig", errors="replace", newline="") as text:
         names = [n.strip() for n in next(csv.reader(text), [])]
     read = arrow.ReadOptions(column_names=names, skip_rows=1)
     only = arrow.ConvertOptions(include_columns=wanted(names), strings_can_be_null=True)
     return dict(arrow.read_csv(path, read_options=read, convert_options=only).to_pydict())
+
+
+def _of_table(path: Path, wanted: Callable[[list[str]], list[str]]) -> dict[str, list[Any]]:
+    """The columns of JSON lines or of an Arrow file."""
+    from ova.predictions.formats import ipc, jsonl
+
+    if path.suffix.lower() in (".jsonl", ".ndjson"):
+        table = pa.concat_tables(jsonl.tables(path), promote_options="default")
+    else:
+        with ipc.batches(path) as (schema, found):
+            table = pa.Table.from_batches(found, schema)
+    return dict(table.select(wanted(table.column_names)).to_pydict())

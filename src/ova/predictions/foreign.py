@@ -1,22 +1,26 @@
-"""Predictions that any program wrote (.parquet, .csv, .npz), read in chunks, checked and never repaired.
+"""Predictions that any program wrote, in files read in chunks, checked and never repaired.
 
-Either all probabilities (a matrix `probs`, or columns p_0 .. p_K-1) or the three columns
-confidence, prediction and target. Rows are counted from 0 in errors.
+Either all probabilities (a matrix `probs`, or columns p_0 .. p_K-1, or proba_<class>) or the three
+columns confidence, prediction and target. Rows are counted from 0 in errors.
 """
 
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.special import log_expit, log_softmax
 
 from ova.errors import BadInput, pick
 from ova.files import naming
 from ova.predictions.checks import check, check_agreement
 from ova.predictions.columns import NONE, Predictions, whole
-from ova.predictions.formats import FORMATS, NEEDED, Chunk
+from ova.predictions.formats import FORMATS, NEEDED, Chunk, Wanted
+from ova.predictions.formats.wanted import silent
+from ova.predictions.labelled import by_number, check_said
 from ova.predictions.merging import merge
 
 KEEP = 1 << 26  # cells of a matrix that may stay in memory
@@ -28,18 +32,42 @@ class Reading:
 
     normalised: bool = True  # each row of probabilities sums to one
     outside: bool = False  # examples of none of the classes; a target in the file is not read
+    columns: Mapping[str, tuple[str, ...]] = field(
+        default_factory=dict
+    )  # what the user said of them
+    logits: str = ""  # softmax or sigmoid, where logits are to be read
+    tell: Callable[[str], None] = silent  # hears what was guessed
+
+    @property
+    def wanted(self) -> Wanted:
+        """The same, as the readers of files take it."""
+        return Wanted(not self.outside, self.normalised, self.columns, self.logits, self.tell)
 
 
 PLAIN = Reading()
 
 
 def read_any(path: Path, how: Reading = PLAIN) -> Predictions:
-    """All predictions of a file, in the order of their ids; errors name the file and the row."""
+    """All predictions of a file, in the order of their ids; errors name the file and the row.
+
+    A pattern, `part-*.csv`, stands for its files, one after the other by name.
+    """
     chunks = pick(FORMATS, path.suffix.lower(), "file format")
-    if not path.is_file():
+    files = meant(path)
+    if not files:
         raise BadInput(f"there is no file {path}")
+    wanted = replace(how.wanted, tell=lambda told: how.tell(f"{path.name}: {told}"))
     with naming(path):
-        return _collect(chunks(path, not how.outside), how)
+        return _collect(chain.from_iterable(chunks(file, wanted) for file in files), how)
+
+
+def meant(path: Path) -> list[Path]:
+    """The file of a name, or those of a pattern by their names; none if there is none."""
+    if path.is_file():
+        return [path]
+    if not any(mark in path.name for mark in "*?["):
+        return []
+    return sorted(each for each in path.parent.glob(path.name) if each.is_file())
 
 
 def taken(chunk: Chunk, how: Reading = PLAIN) -> Predictions:
@@ -50,10 +78,14 @@ def taken(chunk: Chunk, how: Reading = PLAIN) -> Predictions:
 def _collect(chunks: Iterator[Chunk | Predictions], how: Reading) -> Predictions:
     parts: list[Predictions] = []
     names: set[Any] = set()
+    codes: dict[str, int] = {}
     first, cells = 0, 0
     for chunk in chunks:
         _add_names(chunk, names)
-        part = _part(chunk, how, first, keep=cells <= KEEP)
+        numbered_chunk = (
+            chunk if isinstance(chunk, Predictions) else by_number(chunk, how, first, codes)
+        )
+        part = _part(numbered_chunk, how, first, keep=cells <= KEEP)
         first += len(part)
         cells += len(part) * (part.classes or 1)
         parts.append(part)
@@ -90,7 +122,7 @@ def _part(chunk: Chunk | Predictions, how: Reading, first: int, keep: bool) -> P
 
 def _predictions(chunk: Chunk, how: Reading, first: int, keep: bool) -> Predictions:
     """The columns of a chunk as they are; errors and absent ids count rows from `first`."""
-    rows = len(chunk["probs"] if "probs" in chunk else chunk["confidence"])
+    rows = len(next(chunk[name] for name in ("probs", "logits", "confidence") if name in chunk))
     numbers = np.arange(first, first + rows)
     if how.outside:
         target = np.full(rows, NONE, np.int32)
@@ -98,7 +130,14 @@ def _predictions(chunk: Chunk, how: Reading, first: int, keep: bool) -> Predicti
         target = whole(chunk["target"], "target", np.dtype(np.int32), first)
     else:
         raise BadInput(f"there is no target; {NEEDED}")
-    if "probs" in chunk:
+    if "logits" in chunk:
+        softmax = how.logits == "softmax"
+        z = np.asarray(chunk["logits"], np.float64)
+        log_p = log_softmax(z, axis=1) if softmax else log_expit(z)
+        p = Predictions.from_logits(
+            z, log_p, target, id=numbers, normalised=softmax, keep_probs=keep
+        )
+    elif "probs" in chunk:
         p = Predictions.from_probs(
             chunk["probs"], target, id=numbers, normalised=how.normalised, keep_probs=keep
         )
@@ -112,6 +151,8 @@ def _predictions(chunk: Chunk, how: Reading, first: int, keep: bool) -> Predicti
             classes=None,
             normalised=None,
         )
+    if "prediction" in chunk and "classes" in chunk:
+        check_said(p, chunk["prediction"], chunk["classes"], first)
     if not numbered(chunk):
         return p
     return replace(p, id=whole(chunk["id"], "id", np.dtype(np.int64), first))

@@ -34,32 +34,67 @@ def reliability(source: Any, probs: Any = None, **how: Any) -> Any:
     `source` is `Predictions`, targets with their probabilities, a data frame, an evaluation of `ova.evaluate`, a
     model, run folders, or a mapping from names to any of these, for one panel each. Further
     keywords (ood, shift, labels, normalised) are those of `ova.evaluate`.
+
+    >>> p = np.random.default_rng(0).dirichlet([1, 1, 1], size=300)
+    >>> chart = reliability(p.argmax(1), p)
+    >>> chart.to_html().count("</html>")  # chart.save("reliability.png"), .svg, .pdf, .html
+    1
+    >>> type(reliability({"sharp": (p.argmax(1), p), "flat": (p.argmax(1), p**0 / 3)})).__name__
+    'ConcatChart'
     """
     return drawn("reliability", source, probs, how)
 
 
 def accuracy_confidence(source: Any, probs: Any = None, **how: Any) -> Any:
-    """Accuracy of what is answered, at every threshold, and how much that is."""
+    """Accuracy of what is answered, at every threshold, and how much that is.
+
+    >>> p = np.random.default_rng(0).dirichlet([1, 1, 1], size=300)
+    >>> type(accuracy_confidence(p.argmax(1), p)).__name__
+    'ConcatChart'
+    """
     return drawn("threshold", source, probs, how)
 
 
 def risk_coverage(source: Any, probs: Any = None, **how: Any) -> Any:
-    """Errors among the most confident share of the inputs."""
+    """Errors among the most confident share of the inputs.
+
+    >>> p = np.random.default_rng(0).dirichlet([1, 1, 1], size=300)
+    >>> type(risk_coverage(p.argmax(1), p)).__name__
+    'Chart'
+    """
     return drawn("risk-coverage", source, probs, how)
 
 
 def histogram(source: Any, probs: Any = None, **how: Any) -> Any:
-    """Confidences of right and wrong answers, and with `ood` of unknown inputs."""
+    """Confidences of right and wrong answers, and with `ood` of unknown inputs.
+
+    >>> p = np.random.default_rng(0).dirichlet([1, 1, 1], size=300)
+    >>> far = np.random.default_rng(1).dirichlet([3, 3, 3], size=100)
+    >>> type(histogram(p.argmax(1), p, ood=far)).__name__
+    'ConcatChart'
+    """
     return drawn("histogram", source, probs, how)
 
 
 def roc(source: Any, probs: Any = None, **how: Any) -> Any:
-    """Known inputs that are answered against unknown ones let through; needs `ood`."""
+    """Known inputs that are answered against unknown ones let through; needs `ood`.
+
+    >>> p = np.random.default_rng(0).dirichlet([1, 1, 1], size=300)
+    >>> far = np.random.default_rng(1).dirichlet([3, 3, 3], size=100)
+    >>> type(roc(p.argmax(1), p, ood=far)).__name__
+    'ConcatChart'
+    """
     return drawn("roc", source, probs, how)
 
 
 def shift(source: Any, probs: Any = None, **how: Any) -> Any:
-    """Accuracy and ECE as the inputs drift; needs `shift`."""
+    """Accuracy and ECE as the inputs drift; needs `shift`.
+
+    >>> p = np.random.default_rng(0).dirichlet([1, 1, 1], size=300)
+    >>> foggy = {"fog/1": (p.argmax(1), p), "fog/3": (p[::-1].argmax(1), p)}
+    >>> type(shift(p.argmax(1), p, shift=foggy)).__name__
+    'ConcatChart'
+    """
     return drawn("severity", source, probs, how)
 
 
@@ -67,6 +102,9 @@ def landscape(source: Any, points: Any = None) -> Any:
     """Confidence over the plane: of run folders, or of a function or a fitted model around points.
 
     A model has `predict_proba`; a function takes an N x 2 array and gives N confidences.
+
+    >>> type(landscape(lambda x: np.exp(-(x**2).sum(1)), [[0, 0], [1, 1]])).__name__
+    'FacetChart'
     """
     if points is None:
         return picture_of("landscape", runs_of(source, None, {}))
@@ -78,7 +116,12 @@ def landscape(source: Any, points: Any = None) -> Any:
 
 
 def embedding(source: Any, targets: Any = None) -> Any:
-    """Features and class means on two principal components: of arrays (features, targets) or runs."""
+    """Features and class means on two principal components: of arrays (features, targets) or runs.
+
+    >>> f = np.random.default_rng(0).normal(size=(30, 4))
+    >>> type(embedding(f, np.arange(30) % 3)).__name__
+    'FacetChart'
+    """
     if isinstance(source, Predictions):
         if source.features is None:
             raise BadInput("these predictions have no features; give an array of them, and targets")

@@ -35,7 +35,14 @@ def choice(
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """One training run and its evaluation; two equal recipes give equal measurements."""
+    """One training run and its evaluation; two equal recipes give equal measurements.
+
+    >>> recipe = Recipe(
+    ...     experiment="mine", data="digits", model="mlp", formulation="ova", epochs=5, lr=0.1
+    ... )
+    >>> recipe.batch_size, recipe.id.startswith("digits-ova-s0-")
+    (128, True)
+    """
 
     experiment: str = field(
         metadata={"meaning": "the experiment that the run belongs to", "folder": True}

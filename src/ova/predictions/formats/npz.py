@@ -12,26 +12,30 @@ import numpy as np
 from ova.errors import BadInput
 from ova.files import reading
 from ova.predictions.columns import Array, Predictions
-from ova.predictions.formats.layout import Chunk, Places, chunk_of, places_of, used
+from ova.predictions.formats.layout import MATRICES, Chunk, Places, chunk_of, places_of, used
+from ova.predictions.formats.wanted import Wanted
 from ova.predictions.parquet import rows_at_once
 
 Opened = tuple[Any, tuple[int, ...], bool, np.dtype[Any]]  # file, shape, column by column, type
 
 
-def chunks(path: Path, targets: bool) -> Iterator[Chunk | Predictions]:
+def chunks(path: Path, wanted: Wanted) -> Iterator[Chunk | Predictions]:
     """Chunks of an .npz file; the matrix is read by rows, nothing in it is unpickled."""
     with reading(path, "an .npz file"), zipfile.ZipFile(path) as archive:
         names = [n.removesuffix(".npy") for n in archive.namelist() if n.endswith(".npy")]
-        places = places_of(names, targets)
-        columns = {n: _column(archive, n) for n in used(places) if n != places.get("probs")}
-        if isinstance(places.get("probs"), str):
-            yield from _npz_rows(archive, places, columns)
+        places = places_of(names, wanted)
+        matrix = next((name for name in MATRICES if isinstance(places.get(name), str)), "")
+        columns = {n: _column(archive, n) for n in used(places) if n != places.get(matrix)}
+        if matrix:
+            yield from _npz_rows(archive, places, columns, matrix)
         else:
             yield chunk_of(places, columns)
 
 
-def _npz_rows(archive: zipfile.ZipFile, places: Places, columns: Chunk) -> Iterator[Chunk]:
-    matrix = str(places["probs"])
+def _npz_rows(
+    archive: zipfile.ZipFile, places: Places, columns: Chunk, ours: str
+) -> Iterator[Chunk]:
+    matrix = str(places[ours])
     with opened(archive, matrix) as (_, shape, fortran, _):
         pass
     if len(shape) != 2:
@@ -45,8 +49,9 @@ def _npz_rows(archive: zipfile.ZipFile, places: Places, columns: Chunk) -> Itera
     for block in blocks:
         block_rows = slice(first, first + len(block))
         first += len(block)
-        chunk = chunk_of({k: v for k, v in places.items() if k != "probs"}, columns)
-        yield {name: column[block_rows] for name, column in chunk.items()} | {"probs": block}
+        chunk = chunk_of({k: v for k, v in places.items() if k not in (ours, "classes")}, columns)
+        rest = {"classes": np.array(places["classes"])} if "classes" in places else {}
+        yield {name: column[block_rows] for name, column in chunk.items()} | {ours: block} | rest
 
 
 @contextmanager

@@ -7,16 +7,17 @@ from pyarrow.parquet import ParquetFile
 
 from ova.predictions.columns import Predictions
 from ova.predictions.formats.layout import Chunk, chunk_of, columns_of, places_of, used
+from ova.predictions.formats.wanted import Wanted
 from ova.predictions.parquet import is_ours, open_parquet, read_chunks, rows_at_once
 
 
-def chunks(path: Path, targets: bool) -> Iterator[Chunk | Predictions]:
+def chunks(path: Path, wanted: Wanted) -> Iterator[Chunk | Predictions]:
     """Chunks of a Parquet file, ours or anybody's."""
     with open_parquet(path) as file:
         if is_ours(file):
             yield from read_chunks(path)
             return
-        places = places_of(file.schema_arrow.names, targets)
+        places = places_of(file.schema_arrow.names, wanted)
         for batch in file.iter_batches(rows_at_once(width(file)), columns=used(places)):
             yield chunk_of(places, columns_of(batch, places))
 
