@@ -36,6 +36,7 @@ NEEDS = {
     "report runs": "report",
     "evaluate said.csv -o page.html": "report",
     "export model": "onnx",
+    "serve trained": "serve",
 }
 WORKS = (
     "--help",
@@ -167,7 +168,9 @@ def reached(extra: str) -> set[str]:
 def test_each_extra_is_enough_for_its_commands_and_dev_has_them_all() -> None:
     assert reached("dev") == {*EXTRAS, "all", "dev"} == set(PROJECT["optional-dependencies"])
     assert reached("train") == {"train", "report"}  # every training ends with a page
-    assert all(reached(name) == {name, "train", "report"} for name in ("onnx", "tensorboard"))
+    assert all(
+        reached(name) == {name, "train", "report"} for name in ("onnx", "serve", "tensorboard")
+    )
 
 
 def test_every_import_is_of_something_that_is_declared() -> None:

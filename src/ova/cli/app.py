@@ -27,6 +27,7 @@ COMMANDS = {
     "score": "score",
     "train": "train",
     "predict": "predict",
+    "serve": "serve",
     "export": "export",
     "tune": "tune",
     "list": "catalogue",
