@@ -135,7 +135,7 @@ def refuse(app: FastAPI) -> None:
     @app.exception_handler(RequestValidationError)
     async def of_options(_: Request, error: RequestValidationError) -> Response:
         first: Any = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"][1:])
+        where = first["loc"][1]
         return refusal(Refused(422, f"{where}: {first['msg']}"))
 
     @app.exception_handler(Exception)
