@@ -11,7 +11,10 @@ from ova.errors import BadInput
 from ova.modelfolder.server.log import BLOCK, Log
 from ova.modelfolder.server.refused import Refused
 
-ROWS = [{"time": "2026", "input": text} for text in ("plain", "two\nlines", "caf\u00e9 \u2028", "x" * BLOCK)]
+ROWS = [
+    {"time": "2026", "input": text}
+    for text in ("plain", "two\nlines", "caf\u00e9 \u2028", "x" * BLOCK)
+]
 
 
 def filled(path: Path) -> bytes:
@@ -48,7 +51,9 @@ def test_wherever_it_was_torn_the_whole_lines_stay(kept: int, tmp_path: Path) ->
     assert read(path)[-1] == ROWS[0]
 
 
-@pytest.mark.parametrize("content", [b"a,b\n1,2", b"[1]", b"\n", b'{"text": "x"}\n{"te', b"\x00" * 99])
+@pytest.mark.parametrize(
+    "content", [b"a,b\n1,2", b"[1]", b"\n", b'{"text": "x"}\n{"te', b"\x00" * 99]
+)
 def test_a_file_that_is_no_log_is_left_as_it_is(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "mine.csv"
     path.write_bytes(content)
