@@ -1,15 +1,16 @@
 """The server does what its own description says, for requests that nobody thought of."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import schemathesis
 import torch
+from fastapi.testclient import TestClient
 from hypothesis import HealthCheck, given, settings
 from schemathesis import GenerationMode
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
-import made_served
 from ova.modelfolder.folder import Model
 from ova.modelfolder.server.app import create
 from ova.modelfolder.server.limits import Limits
@@ -55,10 +56,11 @@ def statuses(operation: schemathesis.APIOperation, mode: GenerationMode, example
 def test_what_the_description_says_holds(mode: GenerationMode, model: Model) -> None:
     """No failure of ours, no status, type or content that is not described, nothing bad that is taken."""
     app = create(model, Limits(rows=5, letters=30))
-    with made_served.TestClient(app, "http://127.0.0.1"):
+    with TestClient(app, "http://127.0.0.1"):
         config = schemathesis.Config.from_dict(CONFIG)
         schema = schemathesis.openapi.from_asgi("/openapi.json", app, config=config)
-        operations = {found.ok().path: found.ok() for found in schema.get_all_operations()}
+        found: list[Any] = list(schema.get_all_operations())
+        operations = {each.ok().path: each.ok() for each in found}
         assert operations.keys() == PATHS
         seen = statuses(operations["/predict"], mode, 60)
         if mode == GenerationMode.NEGATIVE:

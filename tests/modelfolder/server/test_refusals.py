@@ -11,7 +11,9 @@ import pytest
 from fastapi.testclient import TestClient
 
 import made_served
+from ova.modelfolder.answer import compute
 from ova.modelfolder.folder import Model
+from ova.modelfolder.server.app import create
 from ova.modelfolder.server.gate import Door
 from ova.modelfolder.server.limits import Limits
 from ova.modelfolder.server.log import Log
@@ -195,8 +197,8 @@ def test_without_the_token_nothing_of_the_model_is_said(table: Model) -> None:
             "Basic s3cret",
             "B\xff",
         ):
-            head = {"authorization": given.encode("latin-1")}
-            reply = client.post("/predict", json={"rows": [ROW]}, headers=head)
+            raw = {b"authorization": given.encode("latin-1")}
+            reply = client.post("/predict", json={"rows": [ROW]}, headers=raw)
             refused(reply, 401, "wanted the header")
             assert reply.headers["www-authenticate"] == "Bearer"
         for path in ("/", "/try.js", "/try.css", "/health", "/ready"):
@@ -260,7 +262,7 @@ class Slow:
 def slow(text: Model) -> Model:
     from dataclasses import replace
 
-    return replace(text, preparation=Slow(text.preparation))  # type: ignore[arg-type]
+    return replace(text, preparation=Slow(text.preparation))
 
 
 def test_what_takes_too_long_or_waits_too_long_is_refused(slow: Model) -> None:
@@ -288,17 +290,15 @@ def test_what_takes_too_long_or_waits_too_long_is_refused(slow: Model) -> None:
 def test_a_failure_of_ours_is_said_and_not_catching(
     table: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from ova.modelfolder.server import replies
+    right = compute
 
-    right = replies.compute
-
-    def compute(model: Model, frame: Any) -> Any:
+    def wrong(model: Model, frame: Any) -> Any:
         if 13 in frame.columns["length"]:
             raise ZeroDivisionError
         return right(model, frame)
 
-    monkeypatch.setattr(replies, "compute", compute)
-    app = made_served.create(table)
+    monkeypatch.setattr("ova.modelfolder.server.replies.compute", wrong)
+    app = create(table)
     with TestClient(app, "http://127.0.0.1", raise_server_exceptions=False) as client:
         reply = client.post("/predict", json={"rows": [ROW | {"length": 13}]})
         refused(reply, 500, "the server failed at this request (ZeroDivisionError)")

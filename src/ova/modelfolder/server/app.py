@@ -177,7 +177,7 @@ def state(app: FastAPI, counts: Counts, keys: list[Any]) -> None:
         "/metrics",
         dependencies=keys,
         response_class=Response,
-        responses={200: {"content": {"text/plain": {}}}} | schema.problems(401, 403),
+        responses={**schema.problems(401, 403), 200: {"content": {"text/plain": {}}}},
     )
     def metrics() -> Response:
         """What was counted, for Prometheus."""

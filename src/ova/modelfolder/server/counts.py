@@ -1,6 +1,7 @@
 """What a server counts, for Prometheus: answers, refusals, latency and the queue."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
@@ -16,7 +17,7 @@ class Counts:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        at = {"registry": self.registry}
+        at: Any = {"registry": self.registry}
         self.requests = Counter("ova_requests", "Requests to predict, by status.", ["status"], **at)
         self.seconds = Histogram(
             "ova_request_seconds", "From request to reply.", buckets=SECONDS, **at

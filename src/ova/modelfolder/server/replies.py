@@ -93,12 +93,12 @@ class Replies:
     def lines(self, frame: Frame, rows: Sequence[Row], threshold: float | None) -> list[Row]:
         """The rows of the log: as `ova predict` writes them, with the columns of a table."""
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
-        fixed = {"time": now, "model": self.name, "threshold": threshold}
+        fixed: Row = {"time": now, "model": self.name, "threshold": threshold}
         found = []
         cells = zip(*frame.columns.values(), strict=True)
         for row, values in zip(rows, cells, strict=True):
             named = dict(zip(frame.columns, values, strict=True))
-            line = fixed | row | {"input": self.input_of(named)}
+            line: Row = fixed | row | {"input": self.input_of(named)}
             if row["refused"] is not None:
                 line["label"] = NONE_LABEL
             line = {name: line[name] for name in COLUMNS}
