@@ -31,6 +31,10 @@ def serve(
             "line, so better set the variable.",
         ),
     ] = "",
+    name: Annotated[
+        list[str] | None,
+        Option(help="Name of a proxy before this server, by which it is asked (repeat)."),
+    ] = None,
     rows: Annotated[int, Option(min=1, help="Inputs that a request may have.")] = 1000,
     letters: Annotated[int, Option(min=1, help="Characters that a text may have.")] = 20_000,
     pixels: Annotated[
@@ -80,7 +84,8 @@ def serve(
             typer.echo(f"{log}: a torn last line of {written.cut} bytes was cut off", err=True)
         if not is_local(host) and not token:
             typer.echo("warning: whoever reaches this machine may ask; --token hinders", err=True)
-        door = Door(token, LOOPBACK | {host.lower()} if is_local(host) else frozenset())
+        hosts = LOOPBACK | {host.lower()} if is_local(host) else frozenset[str]()
+        door = Door(token, hosts, frozenset(each.lower() for each in name or ()))
         app = create(loaded, limits, log=written, hashed=log_hash, door=door)
         about = f"{model} ({loaded.kind}, {len(loaded.classes)} classes)"
         run(

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -18,8 +19,10 @@ from urllib.request import Request, urlopen
 import pytest
 
 import made_served
+from ova.errors import BadInput
 from ova.modelfolder.answer import answers
 from ova.modelfolder.folder import load
+from ova.modelfolder.server.run import listen
 
 MODEL = made_served.OLD / "model"
 ROWS = [{"length": k / 7, "width": k % 5, "colour": "red"} for k in range(40)]
@@ -68,6 +71,16 @@ def busy(
     for thread in threads:
         thread.start()
     return threads, told, reached
+
+
+def test_small_replies_are_sent_at_once() -> None:
+    """asyncio does that only for a socket that says it is one of TCP."""
+    with listen("127.0.0.1", 0) as listening:
+        assert listening.proto == socket.IPPROTO_TCP
+        with pytest.raises(BadInput, match="Address already in use; name another"):
+            listen("127.0.0.1", listening.getsockname()[1])
+    with pytest.raises(BadInput, match=r"cannot listen on no\.such\.host\.invalid"):
+        listen("no.such.host.invalid", 0)
 
 
 @pytest.mark.slow

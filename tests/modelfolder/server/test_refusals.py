@@ -224,6 +224,14 @@ def test_pages_of_other_sites_and_other_names_may_not_ask(table: Model) -> None:
         refused(ask(host="rebound.example:8000"), 403, "this server is not called")
         refused(ask(origin="http://elsewhere.example"), 403, "a page of another site")
         refused(ask(origin="null"), 403, "a page of another site")
+    behind = Door(hosts=hosts, proxies=frozenset({"ova.example"}))
+    with made_served.asking(table, door=behind) as client:
+        body = {"rows": [ROW]}
+        for host in ("127.0.0.1", "ova.example"):
+            head = {"host": host, "origin": "https://ova.example"}
+            assert client.post("/predict", json=body, headers=head).status_code == 200
+            head["origin"] = "https://ova.example.evil"
+            refused(client.post("/predict", json=body, headers=head), 403, "a page of another")
     with made_served.asking(table) as client:
         assert client.get("/health", headers={"host": "any.example"}).status_code == 200
 

@@ -17,7 +17,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from ova.modelfolder.folder import Model
 from ova.modelfolder.server import schema
-from ova.modelfolder.server.asked import Asked, named, read
+from ova.modelfolder.server.asked import Asked, named, nothing, read
 from ova.modelfolder.server.batcher import Batcher
 from ova.modelfolder.server.counts import Counts
 from ova.modelfolder.server.gate import Door, Gate, refusal
@@ -54,6 +54,8 @@ def create(
         counts.watch(lambda: batches.rows)
         app.state.batches = batches
         try:
+            # What libraries make at their first use, they make before the server is ready.
+            await asyncio.wrap_future(batches.ask(nothing(model), 1))
             yield
         finally:
             await asyncio.to_thread(batches.close)

@@ -42,6 +42,12 @@ def named(model: Model) -> str:
     return "texts" if model.preparation.column else "rows"
 
 
+def nothing(model: Model) -> Asked:
+    """A row that cannot be used: it takes the way of all rows, and is neither answered nor logged."""
+    empty = Sent("", b"") if named(model) == "images" else None
+    return Asked(Frame({column: [empty] for column in wanted(model)}))
+
+
 async def read(request: Request, model: Model, limits: Limits) -> Frame:
     """The rows of a request, in whichever way they were sent."""
     sent = request.headers.get("content-type", "").partition(";")[0].strip().lower()

@@ -44,10 +44,23 @@ ADDED = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
 
 @dataclass(frozen=True)
 class Door:
-    """Who may ask: with the token, where there is one; under these names, where they are known."""
+    """Who may ask: with the token, where there is one; under these names, where they are known.
+
+    Pages may ask that come from here, or from a name that a proxy before this server has.
+    """
 
     token: str = ""
     hosts: frozenset[str] = frozenset()
+    proxies: frozenset[str] = frozenset()
+
+    def knows(self, host: str) -> bool:
+        """Whether the server may be asked by this name."""
+        return not self.hosts or name_of(host) in self.hosts | self.proxies
+
+    def trusts(self, origin: str, host: str) -> bool:
+        """Whether a page from there may ask."""
+        site = origin.partition("://")[2].lower()
+        return bool(site) and (site == host.lower() or name_of(site) in self.proxies)
 
 
 @dataclass
@@ -91,12 +104,12 @@ class Gate:
             told = f"{self.limits.connections} requests are open already; ask again in a moment"
             raise Refused(503, told, 1)
         host = headers.get("host", "")
-        if self.door.hosts and name_of(host) not in self.door.hosts:
+        if not self.door.knows(host):
             raise Refused(
                 403, f"this server is not called {host!r}; ask it by the name it listens on"
             )
         origin = headers.get("origin")
-        if origin is not None and origin.partition("://")[2].lower() != host.lower():
+        if origin is not None and not self.door.trusts(origin, host):
             raise Refused(403, "a page of another site may not ask this server")
         if self.door.token and path not in OPEN:
             kind, _, given = headers.get("authorization", "").partition(" ")

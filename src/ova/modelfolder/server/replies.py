@@ -72,7 +72,8 @@ class Replies:
         if self.log is not None and kept:
             logged = self.lines(whole, rows, threshold)
             self.log.write([logged[i] for i in kept])
-        self.counts.say([answers[i] for i in kept], len(whole))
+        if kept:
+            self.counts.say([answers[i] for i in kept], len(whole))
         return replies
 
     def row(self, answer: Answer, threshold: float | None) -> Row:

@@ -15,6 +15,7 @@ from ova.errors import BadInput
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
+BACKLOG = 2048  # connections that wait to be accepted
 SPARE = 5  # seconds beyond those that a request may take, before a stop cuts it off
 
 
@@ -46,11 +47,21 @@ def is_local(host: str) -> bool:
 def listen(host: str, port: int) -> socket.socket:
     """A socket that listens; the port 0 is any that is free."""
     try:
-        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        return socket.create_server((host, port), family=family, backlog=2048)
+        family, kind, proto, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        # Made by hand, because asyncio sends small replies at once (TCP_NODELAY) only where the
+        # socket says that it is one of TCP; without that each reply waits 40 ms.
+        listening = socket.socket(family, kind, proto or socket.IPPROTO_TCP)
+        try:
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listening.bind(address)
+            listening.listen(BACKLOG)
+        except BaseException:
+            listening.close()
+            raise
     except (OSError, OverflowError, UnicodeError) as error:
         why = getattr(error, "strerror", None) or error
         raise BadInput(f"cannot listen on {host}, port {port}: {why}; name another") from None
+    return listening
 
 
 def serve(
