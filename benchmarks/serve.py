@@ -123,18 +123,24 @@ def main() -> None:
         load_on(at, int(clients), int(rows), float(seconds))
         return
     each = given.seconds / len(CASES)
-    print(
-        "| clients | rows a request | requests/s | rows/s | bare loop, rows/s | share | p50 | p99 | errors |"
+    names = (
+        "clients",
+        "rows a request",
+        "requests/s",
+        "rows/s",
+        "bare loop",
+        "share",
+        "p50",
+        "p99",
     )
-    print("|---|---|---|---|---|---|---|---|---|")
+    print(f"| {' | '.join(names)} | errors |\n|{'---|' * (len(names) + 1)}")
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         model, log, total = trained(folder), folder / "log.jsonl", 0
         with server(model, log) as at:
             for clients, rows in CASES:
-                before = bare(
-                    model, clients * rows, LOOP
-                )  # other work on the machine comes and goes
+                # Before and after, because other work on the machine comes and goes.
+                before = bare(model, clients * rows, LOOP)
                 asked = ["--load", at, str(clients), str(rows), str(each)]
                 done = subprocess.run(
                     [sys.executable, __file__, *asked], check=True, capture_output=True, text=True
