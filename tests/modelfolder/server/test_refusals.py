@@ -250,7 +250,7 @@ def test_every_reply_says_what_a_browser_may_do(table: Model) -> None:
 
 
 class Slow:
-    """A preparation that waits."""
+    """A preparation that waits where there is something to prepare."""
 
     def __init__(self, prepared: Any) -> None:
         from threading import Event
@@ -261,8 +261,9 @@ class Slow:
         return getattr(self.prepared, name)
 
     def encode(self, frame: Any) -> Any:
-        self.begun.set()
-        assert self.go.wait(60)
+        if any(frame.columns["sentence"]):
+            self.begun.set()
+            assert self.go.wait(60)
         return self.prepared.encode(frame)
 
 
