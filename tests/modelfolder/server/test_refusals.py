@@ -177,6 +177,17 @@ def test_what_is_too_large_is_not_read_to_its_end(table: Model) -> None:
     assert read > 0
 
 
+def test_more_than_can_be_held_is_refused_and_given_back(table: Model) -> None:
+    with made_served.asking(table, Limits(connections=0)) as client:
+        refused(client.post("/predict", json={"rows": [ROW]}), 503, "0 requests are open already")
+        assert client.get("/health").status_code == 200
+    with made_served.asking(table, Limits(held=1000)) as client:
+        for _ in range(3):  # what was refused holds nothing any more
+            large = client.post("/predict", content=b" " * 1001, headers=JSON)
+            refused(large, 503, "too much arrives at once")
+            assert client.post("/predict", json={"rows": [ROW] * 9}).status_code == 200
+
+
 def test_there_is_nothing_elsewhere(table: Model) -> None:
     with made_served.asking(table) as client:
         refused(client.get("/docs"), 404, "there is nothing at '/docs'")

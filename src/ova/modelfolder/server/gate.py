@@ -71,13 +71,14 @@ class Gate:
     door: Door
     limits: Limits
     counts: Counts
-    _open: int = field(default=0, init=False)
+    _open: int = field(default=0, init=False)  # requests
+    _held: int = field(default=0, init=False)  # bytes of their bodies
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        started, status = perf_counter(), 500
+        started, status, held = perf_counter(), 500, 0
 
         async def sent(message: Message) -> None:
             nonlocal status
@@ -86,21 +87,30 @@ class Gate:
                 message["headers"] = [*message.get("headers", ()), *ADDED]
             await send(message)
 
+        async def received() -> Message:
+            nonlocal held
+            message = await receive()
+            size = len(message.get("body", b""))
+            held, self._held = held + size, self._held + size
+            self.check_size(held)  # a length need not be said, or be true
+            return message
+
         self._open += 1
         try:
             self.check(scope["path"], Headers(scope=scope))
-            await self.app(scope, self.measured(receive), sent)
+            await self.app(scope, received, sent)
         except Refused as error:  # before the application said anything
             await refusal(error)(scope, receive, sent)
         finally:
             self._open -= 1
+            self._held -= held
             if scope["path"] == ASKING:
                 self.counts.requests.labels(str(status)).inc()
                 self.counts.seconds.observe(perf_counter() - started)
 
     def check(self, path: str, headers: Headers) -> None:
         """Refuse who may not ask, and what is too large, before anything is read."""
-        if self._open > self.limits.connections:
+        if path == ASKING and self._open > self.limits.connections:
             told = f"{self.limits.connections} requests are open already; ask again in a moment"
             raise Refused(503, told, 1)
         host = headers.get("host", "")
@@ -117,26 +127,15 @@ class Gate:
             if kind.lower() != "bearer" or not same:
                 raise Refused(401, "wanted the header 'Authorization: Bearer TOKEN' with the token")
         length = headers.get("content-length", "0")
-        if length.isdecimal() and int(length[:20]) > self.limits.body:
-            raise self.too_large()
+        self.check_size(int(length[:20]) if length.isdecimal() else 0)
 
-    def too_large(self) -> Refused:
-        """The body is."""
-        return Refused(413, f"the body is too large; up to {self.limits.body} bytes are taken")
-
-    def measured(self, receive: Receive) -> Receive:
-        """What is received, up to the limit: a length need not be said, or be true."""
-        size = 0
-
-        async def received() -> Message:
-            nonlocal size
-            message = await receive()
-            size += len(message.get("body", b""))
-            if size > self.limits.body:
-                raise self.too_large()
-            return message
-
-        return received
+    def check_size(self, size: int) -> None:
+        """Refuse a body that is too large, and all while too much is held."""
+        if size > self.limits.body:
+            told = f"the body is too large; up to {self.limits.body} bytes are taken"
+            raise Refused(413, told)
+        if size and self._held > self.limits.held:
+            raise Refused(503, "too much arrives at once; ask again in a moment", 1)
 
 
 def name_of(host: str) -> str:

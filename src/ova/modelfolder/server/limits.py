@@ -14,4 +14,5 @@ class Limits:
     seconds: float = 30.0  # for a request to arrive, and again for its answer
     waiting: int = 10_000  # rows that wait for the model
     batch: int = 1024  # rows that the model is given at once
-    connections: int = 512
+    connections: int = 512  # requests to predict that are open
+    held: int = 256 << 20  # bytes of all their bodies
