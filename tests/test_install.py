@@ -38,6 +38,7 @@ NEEDS = {
     "report runs": "report",
     "evaluate said.csv -o page.html": "report",
     "export model": "onnx",
+    "serve trained": "serve",
 }
 WORKS = (
     "--help",
@@ -170,7 +171,8 @@ def test_each_extra_is_enough_for_its_commands_and_dev_has_them_all() -> None:
     assert reached("dev") == {*EXTRAS, "all", "dev"} == set(PROJECT["optional-dependencies"])
     assert reached("train") == {"train", "report"}  # every training ends with a page
     assert all(
-        reached(name) == {name, "train", "report"} for name in ("onnx", "tensorboard", "mlflow")
+        reached(name) == {name, "train", "report"}
+        for name in ("mlflow", "onnx", "serve", "tensorboard")
     )
 
 

@@ -55,6 +55,13 @@ EXTRAS: dict[str, dict[str, str]] = {
         "transformers": "transformers",
     },
     "onnx": {"onnx": "ONNX", "onnxruntime": "ONNX Runtime", "onnxscript": "ONNX Script"},
+    "serve": {
+        "fastapi": "FastAPI",
+        "prometheus_client": "prometheus-client",
+        "pydantic": "pydantic",
+        "python_multipart": "python-multipart",
+        "uvicorn": "uvicorn",
+    },
     "tensorboard": {"tensorboard": "TensorBoard"},
     "mlflow": {"mlflow": "MLflow"},
 }

@@ -208,18 +208,23 @@ def not_utf8(text: str) -> bool:
 
 
 def parsed(text: str, where: str) -> Any:
-    """The JSON value of a text; one that is none is named and left as it is.
-
-    Stricter than Python, which takes NaN and numbers without an end; these would fail only where
-    they are written again.
-    """
+    """The JSON value of a text; one that is none is named and left as it is."""
     try:
-        return _JSON.decode(text)
+        return decoded(text)
     except (ValueError, RecursionError) as error:
         raise BadInput(
             f"{where} is damaged, it is not JSON ({said_by(error)}); it was left untouched. "
             "Move it away to compute it again."
         ) from None
+
+
+def decoded(text: str) -> Any:
+    """The JSON value of a text, or a ValueError or RecursionError.
+
+    Stricter than Python, which takes NaN and numbers without an end; these would fail only where
+    they are written again.
+    """
+    return _JSON.decode(text)
 
 
 def _finite(text: str) -> float:

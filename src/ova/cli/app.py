@@ -28,6 +28,7 @@ COMMANDS = {
     "train": "train",
     "predict": "predict",
     "monitor": "monitor",
+    "serve": "serve",
     "export": "export",
     "promise": "promise",
     "push": "push",

@@ -26,6 +26,16 @@ STDIN = "-"
 
 
 @dataclass(frozen=True)
+class Computed:
+    """What the network gives for some rows, what they are called, and which of them cannot be used."""
+
+    cells: Sequence[Any]
+    rows: Outputs
+    z: Tensor
+    bad: Mapping[int, str]
+
+
+@dataclass(frozen=True)
 class Answer:
     """What the model says about one input; `problem` says why it says nothing.
 
@@ -120,19 +130,37 @@ def answer(
     sets: Sets | None = None,
 ) -> Iterator[Answer]:
     """The answers for one chunk; `first` is the number of its first row."""
-    if not len(frame):
-        return
+    if len(frame):
+        its = compute(model, frame, first)
+        yield from said(model, its, threshold, explain=explain, sets=sets)
+
+
+def compute(model: Model, frame: Frame, first: int = 1) -> Computed:
+    """What the network gives for the rows of a chunk, of which there is at least one."""
     encoded, column = model.preparation.encode(frame), model.preparation.column
     cells = frame.columns[column] if column else range(first, first + len(frame))
     f, z = outputs(model, encoded.x, encoded.lengths)
     large = torch.where(~(f.isfinite().all(1) & z.isfinite().all(1)))[0].tolist()
     f[large], z[large] = 0, 0
     bad = {**dict.fromkeys(large, "numbers too large for the network"), **encoded.bad}
-    rows = as_outputs(model, f, z)
+    return Computed(cells, as_outputs(model, f, z), z, bad)
+
+
+def said(
+    model: Model,
+    computed: Computed,
+    threshold: float | None,
+    *,
+    explain: bool = False,
+    sets: Sets | None = None,
+) -> Iterator[Answer]:
+    """The answers that follow from what the network gives."""
+    rows, bad = computed.rows, computed.bad
     near = nearest(model, rows) if explain else [None] * len(rows)
     inside = [None] * len(rows) if sets is None else may_be(model, rows, sets)
-    said = zip(cells, decide(model, rows, z, threshold), near, inside, strict=True)
-    for row, (cell, its, by, of) in enumerate(said):
+    decided = decide(model, rows, computed.z, threshold)
+    each = zip(computed.cells, decided, near, inside, strict=True)
+    for row, (cell, its, by, of) in enumerate(each):
         name = "" if cell is None else str(cell)
         if row in bad:
             yield Answer(name, problem=bad[row])
@@ -186,13 +214,18 @@ def decide(
 
 
 def nearest(model: Model, rows: Outputs) -> Iterator[str]:
+    """The training rows that are nearest to each row, with their distances (0 to 2), as text."""
+    for found in neighbours(model, rows):
+        yield "; ".join(f"{example} at {distance:.3f}" for example, distance in found)
+
+
+def neighbours(model: Model, rows: Outputs) -> Iterator[list[tuple[str, float]]]:
     """The training rows that are nearest to each row, with their distances (0 to 2)."""
-    bank = model.evidence.bank
+    bank, examples = model.evidence.bank, model.evidence.examples
     assert bank is not None
     for block in rows.blocks():
         for distance, place in zip(*bank.near(block.unit, NEAREST), strict=True):
-            found = zip(distance.tolist(), place.tolist(), strict=True)
-            yield "; ".join(f"{model.evidence.examples[i]} at {d:.3f}" for d, i in found)
+            yield [(examples[i], d) for d, i in zip(distance.tolist(), place.tolist(), strict=True)]
 
 
 def outputs(model: Model, x: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor]:

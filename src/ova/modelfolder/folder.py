@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,7 @@ class Model:
     kept: Held | None  # of the rows that carry the promise; earlier versions kept nothing
     facts: Mapping[str, Any]
 
-    @property
+    @cached_property
     def shown(self) -> Threshold | Thresholds:
         """The threshold on the scale of the calibrated confidences, where these decide."""
         return confidence.shown(self.threshold, self.calibration, self.form, self.evidence.name)

@@ -24,7 +24,9 @@ class Spans(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: Tensor) -> Tensor:
-        x = F.pad(x, (0, max(SPANS) - 1))  # even a text of one piece has a span of each length
+        # Every text ends with a span of padding alone, however long its neighbours in the batch are:
+        # what the network says of it must not depend on them.
+        x = F.pad(x, (0, max(SPANS)))
         h = self.dropout(self.embedding(x) * (x != 0).unsqueeze(-1)).transpose(1, 2)
         return torch.cat([conv(h).relu().amax(-1) for conv in self.convolutions], -1)
 

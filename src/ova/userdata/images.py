@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,17 @@ from ova.userdata.rows import FILE, Frame
 LARGEST, SMALLEST = 64, 16  # pixels a side, unless an encoder wants others
 MOST = 1 << 12  # pixels a side that a model folder may ask for
 SAMPLE = 200  # images whose size is looked at
+
+
+@dataclass(frozen=True)
+class Sent:
+    """An image that came as bytes, in the place of the path of a file."""
+
+    name: str
+    data: bytes = field(repr=False)
+
+    def __str__(self) -> str:
+        return self.name
 
 
 @dataclass(frozen=True)
@@ -73,9 +84,11 @@ def from_json(content: Mapping[str, Any], _: Path) -> Pixels:
     return Pixels(size, tuple(content["mean"]), tuple(content["std"]))
 
 
-def opened(file: str) -> np.ndarray | str:
+def opened(file: str | Sent) -> np.ndarray | str:
     """H x W x 3, or why there is no image."""
     try:
+        if isinstance(file, Sent):
+            return decode(file.data)
         if not Path(file).is_file():  # a pipe would be waited for without end
             return "not a file"
         return decode(Path(file).read_bytes())
@@ -85,7 +98,7 @@ def opened(file: str) -> np.ndarray | str:
         return f"not readable ({error.strerror})"
 
 
-def read(file: str, size: int) -> np.ndarray | str:
+def read(file: str | Sent, size: int) -> np.ndarray | str:
     """The centre square of an image as 3 x size x size, or why there is none."""
     import cv2
 
