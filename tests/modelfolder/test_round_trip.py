@@ -279,7 +279,7 @@ def test_a_page_that_fails_does_not_cost_the_model(
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "no space left on device")
 
-    monkeypatch.setattr("ova.modelfolder.train.write_page", full)
+    monkeypatch.setattr("ova.modelfolder.train.write_model_page", full)
     with pytest.raises(OSError, match="no space"):
         fit(case.gathered, tmp_path / "model")
     assert load(tmp_path / "model").classes == case.gathered.task.classes

@@ -17,6 +17,7 @@ from ova.modelfolder.class_table import PerClass, per_class, rows_of
 from ova.modelfolder.deciding import decided, judged
 from ova.modelfolder.evidence import Evidence, forward_of, head_of
 from ova.modelfolder.held import Held, held, tried
+from ova.modelfolder.inspecting import Fitted, inspect
 from ova.modelfolder.promise import check, outcomes, promised
 from ova.posthoc.calibration import Top
 from ova.posthoc.per_class import EachClass, Thresholds
@@ -24,7 +25,7 @@ from ova.posthoc.threshold import Promise, Threshold
 from ova.predictions import Predictions, SetName, read
 from ova.predictions.sets import TEST, VALIDATION
 from ova.report.model import ModelFacts
-from ova.report.page import write_page
+from ova.report.model_page import write_model_page
 from ova.scores import SCORES
 from ova.training.balance import said
 from ova.training.engine import Machine
@@ -113,7 +114,9 @@ def train(
         manifest=read_object(run / MANIFEST),
     )
     yield Stage("report")  # after the model, which no page may cost
-    write_page([read_run(run)], out / names.REPORT, model=facts_of(trained, rows, task.classes))
+    fitted = Fitted(trained.threshold, trained.shown, trained.calibration, evidence.name)
+    found = inspect(gathered, read_run(run), forward, fitted, rows, by_score)
+    write_model_page(facts_of(trained, rows, task.classes), found, out / names.REPORT)
     for name in (CHECKPOINT, BEST):  # the way there is of no more use
         (run / name).unlink(missing_ok=True)
     return trained

@@ -37,13 +37,6 @@ class ModelFacts:
     ece: float | None = None  # on the test set, before calibration
     calibrated_ece: float | None = None  # and after it
 
-    @property
-    def start(self) -> float | None:
-        """Where the slider of the page, which is of max p, stands first; None where it has no place."""
-        if isinstance(self.threshold, Thresholds) or self.score != PLAIN or self.threshold.why_not:
-            return None
-        return max(0.0, self.threshold.value)
-
 
 def section(model: ModelFacts) -> Markup:
     """The section at the top of the page."""
@@ -164,9 +157,7 @@ def confidences(model: ModelFacts) -> Markup:
     else:
         about.pop("normalised", None)
         known = ", ".join(f"{key} {number(value)}" for key, value in about.items())
-        said = (
-            "Its answers come with calibrated confidences; the charts below show them as trained."
-        )
+        said = "Its answers come with calibrated confidences, which the charts below show."
         how = f"Calibrated by the method {method} ({known}) on {n:,} held-out examples."
     return join(
         el("h4", "Do its confidences mean what they say?"),

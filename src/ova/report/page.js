@@ -67,7 +67,7 @@
     }
     spec.config.legend.columns = Math.max(2, Math.floor(width / 120));
     for (const param of spec.params || []) {
-      if (param.name === "threshold") param.value = snap(chart.experiment);
+      if (param.name === "threshold" && !meta.still) param.value = snap(chart.experiment);
       if (param.name === "score") param.value = score;
       if (param.name === "hidden_labels") param.value = [...hidden.labels];
       if (param.name === "hidden_seeds") param.value = [...hidden.seeds];
@@ -255,7 +255,8 @@
 
   for (const box of document.querySelectorAll(".chart")) {
     const about = data.charts[Number(box.dataset.chart)];
-    const linked = (about.spec.params || []).some((param) => param.name === "threshold");
+    // A chart on another scale than the slider's stands still.
+    const linked = !(about.spec.usermeta || {}).still && (about.spec.params || []).some((param) => param.name === "threshold");
     const scored = (about.spec.params || []).some((param) => param.name === "score");
     charts.push({ ...about, box, linked, scored, turn: 0, view: null });
   }

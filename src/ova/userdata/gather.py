@@ -1,7 +1,7 @@
 """From the user's files and options to a task and a recipe: read, checked, split, prepared."""
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,7 @@ from ova.userdata.labels import (
     unlabelled,
 )
 from ova.userdata.layout import divided
+from ova.userdata.origin import Origin, Origins, beginning
 from ova.userdata.request import Request
 from ova.userdata.rows import whole
 from ova.userdata.split import HELD, RULE, notes_on, split
@@ -41,7 +42,7 @@ STRANGE = SetName.ood("none")  # the set of the test rows of none of the classes
 OUTSIDE = SetName.ood("outside")  # the set of the user's examples of none of the classes
 TO_CHOOSE = SetName.to_choose("outside")  # those of them that choose the score that decides
 NAMED = 5  # bad rows that a message names
-CUT = 200  # characters of an input by which a training row is called
+Further = tuple[dict[str, InMemory], list[str], dict[str, Origin]]  # sets, notes, their origins
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,7 @@ class Gathered:
     preparation: Preparation
     notes: tuple[str, ...]
     named: Callable[[int], str]  # what a training row is called
+    origins: Origins = field(default_factory=dict, repr=False)  # of the sets
 
 
 def gather(request: Request) -> Gathered:
@@ -74,15 +76,18 @@ def gather(request: Request) -> Gathered:
     target = targets(labels, classes)
     preparation = examined.learn(parts["train"])
     sets = sets_of(examined.encode(preparation), target, parts)
+    cells = frame.columns[preparation.column] if preparation.column else ()
+    origins = origins_of(rows_of(target, parts), Origin(request.data, (), cells, labels))
     train, validation = sets.pop("train"), sets.pop("validation")
     notes = [f"trained on {request.data}, tested on {request.test}"] * (given != request)
     notes += [*examined.notes, *dropped]
     notes += notes_on([(examined.keys[row], groups[row], labels[row]) for row in kept])
     notes += untrained(labels, {*found} - {*classes}, parts)
     notes += outsiders(labels, request.none.strip(), parts)
-    for more, said in further(request, classes, preparation, train):
+    for more, said, where in further(request, classes, preparation, train):
         sets |= more
         notes += said
+        origins |= where
     task = Task(
         classes=classes,
         shape=preparation.shape,
@@ -93,14 +98,13 @@ def gather(request: Request) -> Gathered:
         augment=examined.augment,
         sources={**sources, **sources_of(request)},
     )
-    cells = frame.columns[preparation.column] if preparation.column else [""] * len(frame)
 
     def named(trained: int) -> str:
         row = parts["train"][trained]
-        return called(row, labels[row], cells[row])
+        return called(row, labels[row], cells[row] if cells else "")
 
     recipe = recipe_of(request, name_of(given.data), kind, task)
-    return Gathered(kind, task, recipe, preparation, tuple(notes), named)
+    return Gathered(kind, task, recipe, preparation, tuple(notes), named, origins)
 
 
 def called(row: int, label: str | None, cell: object) -> str:
@@ -109,9 +113,8 @@ def called(row: int, label: str | None, cell: object) -> str:
     >>> called(16, "cat", "photos/felix.jpg"), called(0, "yes", "")
     ('row 17 (cat): photos/felix.jpg', 'row 1 (yes)')
     """
-    text = " ".join(str(cell).split())
-    said = f"row {row + 1} ({label})"
-    return f"{said}: {text[:CUT]}{'...' * (len(text) > CUT)}" if text else said
+    text, said = beginning(cell), f"row {row + 1} ({label})"
+    return f"{said}: {text}" if text else said
 
 
 def itself(examples: InMemory) -> Examples:
@@ -167,36 +170,44 @@ def sets_of(
     encoded: Encoded, target: Tensor, parts: Mapping[str, Sequence[int]]
 ) -> dict[str, InMemory]:
     """The rows of each part as a set; of the test rows those of no class are a set of their own."""
+    lengths = encoded.lengths
+    return {
+        name: InMemory(encoded.x[i], target[i], None if lengths is None else lengths[i])
+        for name, i in rows_of(target, parts).items()
+    }
+
+
+def rows_of(target: Tensor, parts: Mapping[str, Sequence[int]]) -> dict[str, Tensor]:
+    """The rows of each set: those of the parts, the test rows of no class apart."""
     rows: dict[str, Tensor] = {}
     for name, part in parts.items():
         rows[name] = torch.tensor(part, dtype=torch.long)
         if name == TEST and (strange := target[rows[TEST]] == NONE).any():
             rows |= {TEST: rows[TEST][~strange], STRANGE: rows[TEST][strange]}
-    lengths = encoded.lengths
-    return {
-        name: InMemory(encoded.x[i], target[i], None if lengths is None else lengths[i])
-        for name, i in rows.items()
-    }
+    return rows
+
+
+def origins_of(rows: Mapping[str, Tensor], source: Origin) -> dict[str, Origin]:
+    """The source of the rows of each set."""
+    return {name: replace(source, rows=part.tolist()) for name, part in rows.items()}
 
 
 def further(
     request: Request, classes: Sequence[str], preparation: Preparation, trained: InMemory
-) -> Iterator[tuple[dict[str, InMemory], list[str]]]:
+) -> Iterator[Further]:
     """Sets from further files, with notes: rows to test on, and examples of none of the classes."""
     if request.test is not None:
-        sets, notes = tested(request, request.test, classes, preparation)
+        sets, notes, origins = tested(request, request.test, classes, preparation)
         known = {row.tobytes() for row in trained.x.numpy()}
         again = sum(row.tobytes() in known for part in sets.values() for row in part.x.numpy())
         if again:
             notes.append(f"{again} test rows are also among those to train on")
-        yield sets, notes
+        yield sets, notes, origins
     if request.outside is not None:
         yield strangers(request, request.outside, preparation)
 
 
-def strangers(
-    request: Request, path: Path, preparation: Preparation
-) -> tuple[dict[str, InMemory], list[str]]:
+def strangers(request: Request, path: Path, preparation: Preparation) -> Further:
     """The user's examples of none of the classes, each once: they may carry a promise.
 
     A third by lot may choose the score that decides, and is for nothing else.
@@ -220,13 +231,15 @@ def strangers(
     parts: dict[str, list[int]] = {OUTSIDE: sorted(lot[cut:])}
     if cut:
         parts[TO_CHOOSE] = sorted(lot[:cut])
-    outside = sets_of(encoded, torch.full((len(encoded.x),), NONE), parts)
-    return outside, [*dropped, *notes]
+    target = torch.full((len(encoded.x),), NONE)
+    cells = frame.columns[preparation.column] if preparation.column else ()
+    origins = origins_of(rows_of(target, parts), Origin(path, (), cells, ()))
+    return sets_of(encoded, target, parts), [*dropped, *notes], origins
 
 
 def tested(
     request: Request, path: Path, classes: Sequence[str], preparation: Preparation
-) -> tuple[dict[str, InMemory], list[str]]:
+) -> Further:
     """The user's own test rows; those with a label that was not trained are outside."""
     frame, labels, _ = labelled(path, request)
     encoded, target = preparation.encode(frame), targets(labels, classes)
@@ -239,7 +252,9 @@ def tested(
         parts[SetName.ood("test")] = strange
         said = "test rows have a label that was not trained: they count as outside"
         notes.append(f"{len(strange)} {said}")
-    return sets_of(encoded, target, parts), notes
+    cells = frame.columns[preparation.column] if preparation.column else ()
+    origins = origins_of(rows_of(target, parts), Origin(path, (), cells, labels))
+    return sets_of(encoded, target, parts), notes, origins
 
 
 def sources_of(request: Request) -> dict[str, str]:

@@ -21,6 +21,7 @@ from ova.userdata.rows import FILE, Frame
 
 LARGEST, SMALLEST = 64, 16  # pixels a side, unless an encoder wants others
 MOST = 1 << 12  # pixels a side that a model folder may ask for
+THUMBNAIL = 96  # pixels a side on a page, at most
 SAMPLE = 200  # images whose size is looked at
 
 
@@ -59,6 +60,21 @@ class Pixels:
     def example(self, count: int, draw: torch.Generator) -> Tensor:
         """Random pixels."""
         return torch.randint(0, 256, (count, *self.shape), generator=draw, dtype=torch.uint8)
+
+    def words(self, _: Tensor, /) -> str:
+        """Files have names."""
+        return ""
+
+    def picture(self, x: Tensor) -> bytes:
+        """What the network sees, small enough for a page."""
+        import cv2
+
+        image = np.ascontiguousarray(
+            x.numpy().transpose(1, 2, 0)[:, :, ::-1]
+        )  # cv2 wants blue first
+        if self.size > THUMBNAIL:
+            image = cv2.resize(image, (THUMBNAIL, THUMBNAIL), interpolation=cv2.INTER_AREA)
+        return bytes(cv2.imencode(".png", image)[1])
 
     def to_json(self) -> dict[str, Any]:
         """Three numbers and two triples."""

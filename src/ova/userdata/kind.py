@@ -45,6 +45,14 @@ class Preparation(Protocol):
         """Encoded inputs at random, to try a network with."""
         ...
 
+    def words(self, x: Tensor, /) -> str:
+        """An encoded row to read, where no column of the input says what it is; else nothing."""
+        ...
+
+    def picture(self, x: Tensor, /) -> bytes:
+        """An encoded row to look at, as PNG; nothing where it is no image."""
+        ...
+
     def to_json(self) -> dict[str, Any]:
         """Plain values; what does not fit in JSON is a file beside it."""
         ...

@@ -99,6 +99,25 @@ class Columns:
         x[:, marked] = x[:, marked].masked_fill(gone, math.nan)
         return x
 
+    def words(self, x: Tensor) -> str:
+        """The cells with the names of their columns.
+
+        >>> Columns((Column("length"), Column("hue", ("blue", "red")))).words(torch.tensor([3.25, 0, 1]))
+        'length 3.25, hue red'
+        """
+        cells = iter(x.tolist())
+        said = []
+        for column in self.columns:
+            values = [next(cells) for _ in range(column.width)]
+            known = (word for word, there in zip(column.words, values, strict=False) if there)
+            cell = next(known, "?") or "?" if column.words else f"{values[0]:.6g}"
+            said.append(f"{column.name} {'?' if cell == 'nan' else cell}")
+        return ", ".join(said)
+
+    def picture(self, _: Tensor, /) -> bytes:
+        """None."""
+        return b""
+
     def to_json(self) -> dict[str, Any]:
         """Names and words of the columns; means, scales and fillings of what they become."""
         columns = [{"name": c.name, "words": list(c.words)} for c in self.columns]

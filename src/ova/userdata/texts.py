@@ -57,6 +57,14 @@ class Tokens:
         lengths = torch.randint(2, self.length + 1, (count, 1), generator=draw)
         return torch.where(torch.arange(self.length) < lengths, x, self.pad)
 
+    def words(self, _: Tensor, /) -> str:
+        """The column has the texts."""
+        return ""
+
+    def picture(self, _: Tensor, /) -> bytes:
+        """None."""
+        return b""
+
     def to_json(self) -> dict[str, Any]:
         """All but the tokenizer, which has its own file."""
         return {"column": self.column, "length": self.length, "pad": self.pad}
