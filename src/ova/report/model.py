@@ -17,6 +17,7 @@ PARTS = {
     "coverage": "at least {} of the inputs are answered",
     "leak": "at most {} of the inputs that belong to no class are answered",
 }
+MANY = 31  # rows of a table that is unfolded on request
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,9 +59,11 @@ def by_class(model: ModelFacts) -> Markup | None:
     never = ", ".join(model.never)
     warned = f"No held-out row is ever answered with: {never}. More rows of these would help."
     head = ("class", "test rows", "right of all", "answered", "right of the answered")
+    every = table(head, [*model.classes], "What does it do for each class?", "classes")
+    many = el("summary", f"Its {len(model.classes) - 1} classes one by one")
     return join(
         el("p", warned, class_="warning") if never else None,
-        table(head, [*model.classes], "What does it do for each class?", "classes"),
+        every if len(model.classes) <= MANY else el("details", many, every, class_="more"),
     )
 
 

@@ -47,7 +47,7 @@ def html(facts: ModelFacts, found: Inspection) -> str:
     page = sections.Page()
     parts = {
         "promise": ("", model.section(facts)),
-        "threshold": ("What should its threshold be?", threshold(page, found.sweep)),
+        "limit": ("What should its threshold be?", threshold(page, found.sweep)),
         "classes": ("Which classes does it confuse?", confused(found)),
         "mistakes": ("Where is it surely wrong?", mistakes(found.mistakes)),
         "refusals": ("What does it refuse?", refusals(found)),
