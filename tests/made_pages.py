@@ -69,7 +69,7 @@ def made_page(classes: int = 3, n: int = 300, scale: str = "confidence") -> Insp
         confusion=found,
         mistakes=[example()],
         doubtful=[example(guess="cat", answered=False, confidence=0.2)],
-        outside={"ood/moon": [example(label="none of the above", picture=PIXEL)]},
+        outside={"ood/moon": [example(label="none of the above", known=False, picture=PIXEL)]},
         suspects=[],
         facts={"network": "mlp-256"},
     )

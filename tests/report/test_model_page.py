@@ -45,6 +45,7 @@ def test_it_is_about_this_model_and_not_about_runs(page: str) -> None:
         assert part in text
     assert "wrong, answered" in text
     assert "right, refused" in text
+    assert "answered, wrongly" in text
     assert "Of none of the classes: moon" in text
     assert 'src="data:image/png;base64,iVBORw0KGgo="' in page
 

@@ -1,7 +1,7 @@
 """Look at a trained model for its page: what it confuses, where it is surely wrong, which labels look wrong."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -27,6 +27,7 @@ from ova.userdata.gather import STRANGE, Gathered
 
 TRAIN, CARRIES = "train", "calibration"
 SHOWN = 12  # inputs of each kind on the page
+SUSPECTS = 24  # rows whose label looks wrong
 LOOKED_AT = 10_000  # training rows whose labels are looked at, by lot
 SURE = 0.5  # confidence in another class from which on a label looks wrong
 POSITIONS = 200  # of the slider
@@ -82,7 +83,9 @@ def inspect(
         f"{len(task.train):,} rows by {recipe.model}{several}, last layer {recipe.formulation}.",
         run=replace(run, label=OWN, seed=0, measurements=values, curves=curves),
         classes=classes,
-        sweep=sweep(seen, fitted.shown) if isinstance(fitted.shown, Threshold) else None,
+        sweep=sweep(seen, fitted.threshold, fitted.shown)
+        if isinstance(fitted.threshold, Threshold) and isinstance(fitted.shown, Threshold)
+        else None,
         confusion=Confusion(
             target=test.target.astype(np.int64),
             guess=test.prediction.astype(np.int64),
@@ -130,6 +133,7 @@ def shown(
         label=given or (NONE_LABEL if y == NONE else classes[y]),
         guess=classes[guess],
         confidence=confidence,
+        known=y != NONE,
         answered=None if answered is None else bool(answered),
     )
 
@@ -156,7 +160,7 @@ def suspects(seen: Seen) -> list[Example]:
     found.sort(key=lambda each: (-each[0], each[1], each[2]))
     return [
         replace(made, place=f"{made.place}, {name}")
-        for _, name, row, said in found[:SHOWN]
+        for _, name, row, said in found[:SUSPECTS]
         for made in [shown(seen, name, row, said)]
     ]
 
@@ -200,47 +204,71 @@ def part_of(examples: InMemory, rows: torch.Tensor) -> InMemory:
     return InMemory(examples.y[rows], examples.y[rows], lengths)
 
 
-def sweep(seen: Seen, limit: Threshold) -> Sweep:
-    """What thresholds do to the rows that the fitted one does not rest on; each set by itself."""
-    places = unseen(seen.judged, seen.fitted.threshold, seen.gathered.recipe.seed)
-    parts = {name: seen.scale[name].take(rows) for name, rows in places.items()}
-    strange = parts.get(STRANGE)
-    value = np.concatenate([p.confidence for p in (parts[TEST], strange) if p is not None])
-    right = np.concatenate([p.correct for p in (parts[TEST], strange) if p is not None])
-    value = value.astype(np.float64)
-    outside = {n: p.confidence.astype(np.float64) for n, p in parts.items() if n != TEST}
-    every = np.concatenate([value, *outside.values()])
-    grid = positions(every, limit.value)
-    answered = [value > t for t in grid]
+def sweep(seen: Seen, limit: Threshold, shown: Threshold) -> Sweep:
+    """What thresholds do to the rows that the fitted one does not rest on; each set by itself.
+
+    They are compared where the fitted one was promised, and called by the scale that users meet.
+    """
+    places = unseen(seen.judged, limit, seen.gathered.recipe.seed)
+    judged = {name: seen.judged[name].take(rows) for name, rows in places.items()}
+    told = {name: seen.scale[name].take(rows) for name, rows in places.items()}
+    tested = [name for name in (TEST, STRANGE) if name in places]
+    value, right = column(judged, tested), np.concatenate([judged[n].correct for n in tested])
+    ends = (limit.value, shown.value)
+    grid = positions(column(judged, places), column(told, places), ends)
+    answered = [value > t for t, _ in grid]
+    outside = {name: column(judged, [name]) for name in places if name != TEST}
+    bars = column(told, tested)
+    sets = {"right": bars[right], "wrong": bars[~right]}
+    sets |= {SetName(name).short: column(told, [name]) for name in outside}
+    scale = CONFIDENCE if seen.fitted.score == PLAIN else seen.fitted.score
     return Sweep(
-        scale=CONFIDENCE if seen.fitted.score == PLAIN else seen.fitted.score,
-        grid=[six(t) for t in grid],
-        start=int(np.argmin([abs(t - limit.value) for t in grid]))
-        if math.isfinite(limit.value)
-        else (0 if limit.value < 0 else len(grid) - 1),
+        scale=scale,
+        grid=[called for _, called in grid],
+        start=place_of(limit.value, [t for t, _ in grid]),
         answered=[float(kept.mean()) for kept in answered],
         accuracy=[float(right[kept].mean()) if kept.any() else None for kept in answered],
-        through={n: [float((v > t).mean()) for t in grid] for n, v in outside.items()},
-        bins=bins(
-            {"right": value[right], "wrong": value[~right]}
-            | {SetName(n).short: v for n, v in outside.items()},
-            CONFIDENCE if seen.fitted.score == PLAIN else seen.fitted.score,
-        ),
+        through={n: [float((v > t).mean()) for t, _ in grid] for n, v in outside.items()},
+        bins=bins(sets, scale),
     )
 
 
-def positions(values: Array, fitted: float) -> list[float]:
-    """Places of the slider: below all values, at shares of them, at the fitted threshold, above all."""
-    finite = values[np.isfinite(values)]
-    if not len(finite):
-        return [0.0]
-    shares = np.quantile(finite, np.linspace(0, 1, POSITIONS - 2))
-    low = finite.min() - max(1e-6, 0.01 * (finite.max() - finite.min()))
-    wanted = [fitted] if math.isfinite(fitted) else []
-    apart: dict[float, float] = {}
-    for t in [*wanted, low, *shares.tolist()]:
-        apart.setdefault(six(t), float(t))  # two that look alike are one, the fitted one first
-    return [apart[shown] for shown in sorted(apart)]
+def column(rows: Rows, names: Iterable[str]) -> Array:
+    """The confidences of some sets, one after another."""
+    return np.concatenate([rows[name].confidence.astype(np.float64) for name in names])
+
+
+def place_of(value: float, grid: Sequence[float]) -> int:
+    """The place of the fitted threshold; of an infinite one the first or the last."""
+    if value in grid:
+        return grid.index(value)
+    return 0 if value < 0 else len(grid) - 1
+
+
+def positions(
+    values: Array, called: Array, fitted: tuple[float, float]
+) -> list[tuple[float, float]]:
+    """Places of the slider, each with what it is called: below all values, at some of them, at the fitted threshold.
+
+    >>> positions(np.array([-1.0, 3.0]), np.array([0.25, 0.75]), (2.0, 0.5))
+    [(-1.04, 0.0), (-1.0, 0.25), (2.0, 0.5), (3.0, 0.75)]
+    """
+    order = np.argsort(values, kind="stable")
+    order = order[np.isfinite(values[order])]
+    found = {six(fitted[1]): fitted[0]} if math.isfinite(fitted[0]) else {}
+    if not len(order):
+        return [(t, name) for name, t in found.items()] or [(0.0, 0.0)]
+    some = order[np.unique(np.linspace(0, len(order) - 1, POSITIONS).round().astype(int))]
+    for row in (
+        order[-1],
+        *some.tolist(),
+    ):  # two that look alike are one; at the last all is refused
+        found.setdefault(six(called[row]), float(values[row]))
+    names, below = sorted(found), min(found.values())
+    room = max(1e-6, 0.01 * (max(found.values()) - below))
+    shares = names[0] > 0 and names[-1] <= 1  # the least confidence is 0
+    least = 0.0 if shares else six(names[0] - max(1e-6, 0.01 * (names[-1] - names[0])))
+    return [(below - room, least), *((found[name], name) for name in names)]
 
 
 def six(value: float) -> float:

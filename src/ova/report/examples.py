@@ -19,19 +19,24 @@ def cards(examples: Sequence[Example], nothing: str) -> Markup:
 
 def card(example: Example) -> list[Markup | None]:
     """Input, label, answer, and where it stands."""
-    right = example.guess == example.label
-    said = "right" if right else "wrong"
-    if example.answered is not None:
-        said = f"{said}, {'answered' if example.answered else 'refused'}"
+    right, said = example.guess == example.label, outcome(example)
     told = percent(example.confidence) if example.confidence >= 0.0005 else "<0.1 %"
     return [
         el("img", src=source(example.picture), alt="", loading="lazy") if example.picture else None,
         el("blockquote", example.text) if example.text and not example.picture else None,
         el("p", el("b", example.guess), f" with {told}"),
         el("p", "label: ", el("b", example.label)) if example.label and not right else None,
-        el("p", el("small", said)) if example.label or example.answered is not None else None,
+        el("p", el("small", said)) if said else None,
         el("p", el("small", " · ".join(filter(None, [example.text if example.picture else "", example.place])))),
     ]  # fmt: skip
+
+
+def outcome(example: Example) -> str:
+    """Whether the best guess is right, and what the threshold does with it."""
+    if not example.known:
+        return {True: "answered, wrongly", False: "refused, rightly", None: ""}[example.answered]
+    said = "right" if example.guess == example.label else "wrong"
+    return {True: f"{said}, answered", False: f"{said}, refused", None: said}[example.answered]
 
 
 def source(picture: bytes) -> str:

@@ -21,6 +21,7 @@ class Example:
     label: str  # that it was given
     guess: str  # the class of the largest p
     confidence: float  # calibrated, where the model is
+    known: bool = True  # whether the label is a class of the model
     answered: bool | None = None  # None where no decision is told
 
 

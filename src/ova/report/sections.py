@@ -10,6 +10,7 @@ from ova.report.figures import FIGURES, Figure
 from ova.report.live_tables import live_table, wishes
 from ova.report.markup import Markup, el, join
 from ova.report.runs import labels
+from ova.training.recipe import OWN
 from ova.training.run_folder import Run
 
 
@@ -111,7 +112,8 @@ def section(page: Page, experiment: str, key: str, runs: Sequence[Run]) -> Marku
     """
     rows = {name: f.rows(runs) for name, f in FIGURES.items() if f.section == key}
     drawn = [drawing(page, experiment, name, found, runs) for name, found in rows.items() if found]
-    if SECTIONS[key].optional:
+    # Nobody who compares models of own data asked for shifts or searches.
+    if SECTIONS[key].optional or all(run.recipe.get("data") == OWN for run in runs):
         return join(drawn) if drawn else None
     absent = [name for name, found in rows.items() if not found]
     return join(drawn, missing(absent) if absent else None)
