@@ -18,6 +18,7 @@ from ova.modelfolder.deciding import decided, judged
 from ova.modelfolder.evidence import Evidence, forward_of, head_of
 from ova.modelfolder.held import Held, held, tried
 from ova.modelfolder.inspecting import Fitted, inspect
+from ova.modelfolder.planning import planned
 from ova.modelfolder.promise import check, outcomes, promised
 from ova.posthoc.calibration import Top
 from ova.posthoc.per_class import EachClass, Thresholds
@@ -78,8 +79,8 @@ def train(
     """
     if score:
         pick(SCORES, score, "score")  # before any training
-    run, recipe, task = out / names.RUN, gathered.recipe, gathered.task
-    if recipe.samples:  # the promise would be about other answers than the model's
+    run, task = out / names.RUN, gathered.task
+    if gathered.recipe.samples:  # the promise would be about other answers than the model's
         raise BadInput(
             "samples is a setting of `ova run`: a model answers with dropout off. With --members 5 the "
             "mean over networks answers"
@@ -87,6 +88,8 @@ def train(
     check(wanted, task)
     check_folder(out, task)
     weights = adopt(out, run)
+    gathered, machine = yield from planned(fabric, gathered, run, machine)
+    recipe = gathered.recipe
     net = yield from stages(fabric, recipe, run, machine, lambda: task, weights)
     rmtree(run / SCORED, ignore_errors=True)  # training rows stay only where the model needs them
     rmtree(run / BALANCE, ignore_errors=True)

@@ -56,6 +56,7 @@ class Gathered:
     notes: tuple[str, ...]
     named: Callable[[int], str]  # what a training row is called
     origins: Origins = field(default_factory=dict, repr=False)  # of the sets
+    own_epochs: bool = False  # whether the user said how many
 
 
 def gather(request: Request) -> Gathered:
@@ -104,7 +105,8 @@ def gather(request: Request) -> Gathered:
         return called(row, labels[row], cells[row] if cells else "")
 
     recipe = recipe_of(request, name_of(given.data), kind, task)
-    return Gathered(kind, task, recipe, preparation, tuple(notes), named, origins)
+    asked = any(setting.startswith("epochs=") for setting in request.settings)
+    return Gathered(kind, task, recipe, preparation, tuple(notes), named, origins, asked)
 
 
 def called(row: int, label: str | None, cell: object) -> str:

@@ -174,5 +174,5 @@ KIND = Kind(
     load=from_json,
     settings={"model": "resnet20", "optimiser": "adamw", "lr": 3e-3, "weight_decay": 0.05,
               "schedule": "cosine"},
-    steps=8_000, epochs=(15, 100), batch=(16, 128),
+    steps=8_000, epochs=(15, 100), batch=(16, 128), minutes=10.0,
 )  # fmt: skip

@@ -81,6 +81,7 @@ class Kind:
     steps: int  # of training, about
     epochs: tuple[int, int]  # at least, at most
     batch: tuple[int, int]  # the same
+    minutes: float = 0.0  # of training at most, if the user says nothing; 0: no limit
 
 
 def whole(value: Any, low: int, high: int) -> bool:
