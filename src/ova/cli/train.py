@@ -93,6 +93,12 @@ def train(
     skip_bad: Annotated[
         bool, Option(help="Leave out rows that cannot be used instead of stopping.")
     ] = False,
+    size: Annotated[
+        int,
+        Option(
+            min=0, help="Pixels a side of images; unasked the median of theirs, 16 to 64 at most."
+        ),
+    ] = 0,
     mirror: Annotated[bool, Option(help="Mirror images at random while training.")] = False,
     balance: Annotated[
         bool | None,
@@ -179,6 +185,7 @@ def train(
         drop=tuple(drop or ()),
         skip_bad=skip_bad,
         mirror=mirror,
+        size=size,
         balance=balance,
         seed=seed,
         settings=(*(settings or ()), *([f"members={members}"] if members > 1 else [])),

@@ -63,6 +63,8 @@ def gather(request: Request) -> Gathered:
     """Read the data, divide it, learn the preparation on the training part."""
     given, request = request, divided(request)
     kind = next(name for name, kind in KINDS.items() if kind.fits(request))
+    if request.size and not request.data.is_dir():
+        raise BadInput(f"--size is for a folder of images; {request.data} is a {kind}")
     frame, labels, sources = labelled(request.data, request)
     examined = KINDS[kind].examine(frame, request)
     groups = groups_of(request.data, frame, request) if request.group else examined.keys
@@ -272,6 +274,7 @@ def sources_of(request: Request) -> dict[str, str]:
         "--drop": ", ".join(request.drop),
         "--skip-bad": "yes" * request.skip_bad,
         "--mirror": "yes" * request.mirror,
+        "--size": str(request.size or ""),
         "--outside": "a third chooses the score" * (request.outside is not None),
     }
     said = {option: value for option, value in read_as.items() if value}

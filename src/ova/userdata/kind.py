@@ -33,6 +33,10 @@ class Preparation(Protocol):
     def shape(self) -> tuple[int, ...]:
         """What the backbone is built for."""
 
+    @property
+    def takes(self) -> str:
+        """What `encode` makes of an input, in words exact enough to do the same elsewhere."""
+
     def encode(self, frame: Frame) -> Encoded:
         """Rows as a tensor."""
         ...

@@ -59,6 +59,12 @@ class Columns:
         """The number of inputs of the network."""
         return (self.width + len(self.marked),)
 
+    @property
+    def takes(self) -> str:
+        """Numbers as they are, words one-hot."""
+        names = ", ".join(f"{c.name} ({len(c.words)})" if c.words else c.name for c in self.columns)
+        return f"float64 N x {self.width}: {names}; words one-hot, a missing number NaN"
+
     def encode(self, frame: Frame) -> Encoded:
         """The cells as float64, so that a large number keeps its digits until it is standardised."""
         x, bad = np.zeros((len(frame), self.width)), dict(frame.bad)

@@ -36,6 +36,13 @@ class Tokens:
         """Size of the vocabulary, and the longest text."""
         return (self.tokenizer.get_vocab_size(), self.length)
 
+    @property
+    def takes(self) -> str:
+        """The tokenizer is a file of its own."""
+        return (
+            f"int64 N x L: ids of {TOKENIZER}, {self.length} at most, the rest of a row {self.pad}"
+        )
+
     def encode(self, frame: Frame) -> Encoded:
         """Token ids; an empty text is named."""
         cells, bad = texts_of(frame, self.column)
