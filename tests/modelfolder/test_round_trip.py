@@ -326,7 +326,7 @@ def test_a_cell_of_a_stranger_is_no_formula_in_a_spreadsheet(ending: str, tmp_pa
 
 BAD = {
     "image": ("bad.png", b"\x89PNG not at all"),
-    "text": ("bad.csv", b'sentence,topic\nrain and sun,x\n"",x\nab\xe9,x\none,two,three\nloan card,x\n'),
+    "text": ("bad.csv", b'sentence,topic\nrain and s\xc3\xbcn,x\n"",x\nab\xe9,x\none,two,three\nloan card,x\n'),
     "table": (
         "bad.csv",
         b"length,size,colour\n1,1.7e9,red\n,1.7e9,red\nnan,1.7e9,red\n1,abc,red\n1,2\n1e300,1.7e9,red\n"

@@ -20,6 +20,7 @@ from ova.predictions import NONE
 from ova.predictions.sets import TEST, SetName
 from ova.training.balance import uneven
 from ova.training.recipe import OWN, Recipe, is_name, override
+from ova.userdata.encoding import remark
 from ova.userdata.kind import Encoded, Preparation
 from ova.userdata.kinds import ENCODER, HEAD_ONLY, KINDS, length
 from ova.userdata.labels import (
@@ -83,6 +84,8 @@ def gather(request: Request) -> Gathered:
     origins = origins_of(rows_of(target, parts), Origin(request.data, (), cells, labels))
     train, validation = sets.pop("train"), sets.pop("validation")
     notes = [f"trained on {request.data}, tested on {request.test}"] * (given != request)
+    for path in filter(None, (request.data, request.test, request.outside)):
+        notes += remark(path)
     notes += [*examined.notes, *dropped]
     notes += notes_on([(examined.keys[row], groups[row], labels[row]) for row in kept])
     notes += untrained(labels, {*found} - {*classes}, parts)
