@@ -22,13 +22,13 @@ def card(example: Example) -> list[Markup | None]:
     right, said = example.guess == example.label, outcome(example)
     told = percent(example.confidence) if example.confidence >= 0.0005 else "<0.1 %"
     return [
-        el("img", src=source(example.picture), alt="", loading="lazy") if example.picture else None,
-        el("blockquote", example.text) if example.text and not example.picture else None,
+        el("img", src=source(example.picture), alt="") if example.picture else None,
+        el("blockquote", example.text) if example.text else None,
         el("p", el("b", example.guess), f" with {told}"),
         el("p", "label: ", el("b", example.label)) if example.label and not right else None,
         el("p", el("small", said)) if said else None,
-        el("p", el("small", " · ".join(filter(None, [example.text if example.picture else "", example.place])))),
-    ]  # fmt: skip
+        el("p", el("small", example.place)),
+    ]
 
 
 def outcome(example: Example) -> str:

@@ -36,7 +36,7 @@ from ova.userdata.labels import (
 from ova.userdata.layout import divided
 from ova.userdata.origin import Origin, Origins, beginning
 from ova.userdata.request import Request
-from ova.userdata.rows import whole
+from ova.userdata.rows import FILE, Frame, whole
 from ova.userdata.split import HELD, RULE, notes_on, split
 
 STRANGE = SetName.ood("none")  # the set of the test rows of none of the classes
@@ -80,8 +80,8 @@ def gather(request: Request) -> Gathered:
     target = targets(labels, classes)
     preparation = examined.learn(parts["train"])
     sets = sets_of(examined.encode(preparation), target, parts)
-    cells = frame.columns[preparation.column] if preparation.column else ()
-    origins = origins_of(rows_of(target, parts), Origin(request.data, (), cells, labels))
+    source = source_of(request.data, frame, preparation, labels)
+    origins = origins_of(rows_of(target, parts), source)
     train, validation = sets.pop("train"), sets.pop("validation")
     notes = [f"trained on {request.data}, tested on {request.test}"] * (given != request)
     for path in filter(None, (request.data, request.test, request.outside)):
@@ -107,7 +107,7 @@ def gather(request: Request) -> Gathered:
 
     def named(trained: int) -> str:
         row = parts["train"][trained]
-        return called(row, labels[row], cells[row] if cells else "")
+        return called(row, labels[row], source.cells[row] if source.cells else "")
 
     recipe = recipe_of(request, name_of(given.data), kind, task)
     asked = any(setting.startswith("epochs=") for setting in request.settings)
@@ -194,6 +194,14 @@ def rows_of(target: Tensor, parts: Mapping[str, Sequence[int]]) -> dict[str, Ten
     return rows
 
 
+def source_of(
+    path: Path, frame: Frame, preparation: Preparation, labels: Sequence[str | None]
+) -> Origin:
+    """What rows of a file or of a folder of images can be shown by."""
+    column = preparation.column
+    return Origin(path, (), frame.columns[column] if column else (), labels, column == FILE)
+
+
 def origins_of(rows: Mapping[str, Tensor], source: Origin) -> dict[str, Origin]:
     """The source of the rows of each set."""
     return {name: replace(source, rows=part.tolist()) for name, part in rows.items()}
@@ -239,8 +247,7 @@ def strangers(request: Request, path: Path, preparation: Preparation) -> Further
     if cut:
         parts[TO_CHOOSE] = sorted(lot[:cut])
     target = torch.full((len(encoded.x),), NONE)
-    cells = frame.columns[preparation.column] if preparation.column else ()
-    origins = origins_of(rows_of(target, parts), Origin(path, (), cells, ()))
+    origins = origins_of(rows_of(target, parts), source_of(path, frame, preparation, ()))
     return sets_of(encoded, target, parts), [*dropped, *notes], origins
 
 
@@ -259,8 +266,7 @@ def tested(
         parts[SetName.ood("test")] = strange
         said = "test rows have a label that was not trained: they count as outside"
         notes.append(f"{len(strange)} {said}")
-    cells = frame.columns[preparation.column] if preparation.column else ()
-    origins = origins_of(rows_of(target, parts), Origin(path, (), cells, labels))
+    origins = origins_of(rows_of(target, parts), source_of(path, frame, preparation, labels))
     return sets_of(encoded, target, parts), notes, origins
 
 

@@ -16,14 +16,18 @@ class Origin:
     rows: Sequence[int]  # their numbers in the file, from 0
     cells: Sequence[Any]  # of the whole file: names of images, or texts; of tables nothing
     labels: Sequence[str | None]  # of the whole file, as they were given; () where there are none
+    images: bool = False  # then the path is a folder, and the cells are files
 
     def place(self, row: int) -> str:
-        """The number of a row as people count, and its file where there is one."""
+        """Where a row stands: an image in the folder, a row of a file by its number as people count."""
+        if self.images:
+            name = Path(str(self.cells[self.rows[row]]))
+            return str(name.relative_to(self.path) if name.is_relative_to(self.path) else name)
         return f"row {self.rows[row] + 1} of {self.path.name}"
 
     def cell(self, row: int) -> str:
-        """The beginning of what a row has as its input, "" for a table."""
-        return beginning(self.cells[self.rows[row]]) if self.cells else ""
+        """The beginning of a text, "" where the input is none."""
+        return beginning(self.cells[self.rows[row]]) if self.cells and not self.images else ""
 
     def label(self, row: int) -> str:
         """The label that a row was given."""
