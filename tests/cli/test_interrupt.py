@@ -42,14 +42,14 @@ def run(interrupt: Interrupt, events: list[Event], pressed: dict[int, int]) -> s
     return ""
 
 
-LATER = [Stage("data"), step(1), step(1, {"epoch": 1}), step(2), Stage("predicting")]
+LATER: list[Event] = [Stage("data"), step(1), step(1, {"epoch": 1}), step(2), Stage("predicting")]
 
 
 @pytest.mark.parametrize("number", [0, 1, 4])
 def test_where_there_is_no_epoch_to_end_with_it_stops_at_once(number: int) -> None:
     interrupt = Interrupt()
     with pytest.raises(KeyboardInterrupt):
-        run(interrupt, [*LATER], {number: 1})
+        run(interrupt, LATER, {number: 1})
     assert not interrupt()
 
 
@@ -57,7 +57,7 @@ def test_where_there_is_no_epoch_to_end_with_it_stops_at_once(number: int) -> No
 def test_the_first_asks_for_the_end_and_is_told(number: int) -> None:
     out = io.StringIO()
     interrupt = Interrupt(Console(file=out, width=200))
-    assert run(interrupt, [*LATER], {number: 1}) == "done"
+    assert run(interrupt, LATER, {number: 1}) == "done"
     assert interrupt()
     assert out.getvalue().count(SAID) == 1
 
@@ -65,10 +65,10 @@ def test_the_first_asks_for_the_end_and_is_told(number: int) -> None:
 def test_the_second_stops() -> None:
     interrupt = Interrupt()
     with pytest.raises(KeyboardInterrupt):
-        run(interrupt, [*LATER], {2: 2})
+        run(interrupt, LATER, {2: 2})
 
 
 def test_afterwards_ctrl_c_is_what_it_was() -> None:
     before = signal.getsignal(signal.SIGINT)
-    run(Interrupt(), [*LATER], {})
+    run(Interrupt(), LATER, {})
     assert signal.getsignal(signal.SIGINT) is before

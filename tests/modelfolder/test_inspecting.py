@@ -24,6 +24,7 @@ from ova.posthoc.per_class import EachClass
 from ova.posthoc.threshold import Promise
 from ova.predictions import NONE, read
 from ova.report.inspection import Inspection
+from ova.report.model_page import write_model_page
 from ova.training.engine import Machine, launch
 from ova.userdata.gather import OUTSIDE, Gathered, gather
 from ova.userdata.request import Request
@@ -43,7 +44,7 @@ class Case:
 def fit(gathered: Gathered, out: Path, wanted: Promise, score: str = "") -> Inspection:
     """Train, and give what the page was made of."""
     seen: list[Inspection] = []
-    really = training.write_model_page
+    really = write_model_page
 
     def noted(facts: Any, found: Inspection, path: Path) -> None:
         seen.append(found)

@@ -156,7 +156,7 @@ def test_a_time_that_is_none_is_a_sentence(data: Path, tmp_path: Path, minutes: 
 def test_the_first_steps_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
     """A clock that only steps move: two slow ones, then steps of a quarter of a second."""
     now = [0.0]
-    monkeypatch.setattr(planning.time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr("ova.modelfolder.planning.time.perf_counter", lambda: now[0])
 
     def steps(durations: list[float]) -> Iterator[Progress | None]:
         for seconds in durations:
