@@ -60,7 +60,8 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
     much rows count in the training loss; promises and calibrations are about the rows as they come.
     A missing number, NaN, is filled with the median of its column, and marked by an input of its own where the
     training rows have some. `verbose=True` prints the loss of ten epochs. `scoring="roc_auc_ovr"` of scikit-learn takes only
-    probabilities that sum to one: say normalised=True there. There is no `partial_fit`: rows that came later would be
+    probabilities that sum to one: say normalised=True there. Words want scikit-learn's `OneHotEncoder` before this in a
+    pipeline; `ova.train` takes tables as they are, and exports them as ONNX. There is no `partial_fit`: rows that came later would be
     standardised by others, and a promise rests on rows that nothing was trained on.
 
     `none_label` says which label in y marks examples of none of the classes. They are trained on
