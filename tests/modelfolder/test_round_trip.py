@@ -279,7 +279,7 @@ def test_a_page_that_fails_does_not_cost_the_model(
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "no space left on device")
 
-    monkeypatch.setattr("ova.modelfolder.train.write_page", full)
+    monkeypatch.setattr("ova.modelfolder.train.write_model_page", full)
     with pytest.raises(OSError, match="no space"):
         fit(case.gathered, tmp_path / "model")
     assert load(tmp_path / "model").classes == case.gathered.task.classes
@@ -326,7 +326,7 @@ def test_a_cell_of_a_stranger_is_no_formula_in_a_spreadsheet(ending: str, tmp_pa
 
 BAD = {
     "image": ("bad.png", b"\x89PNG not at all"),
-    "text": ("bad.csv", b'sentence,topic\nrain and sun,x\n"",x\nab\xe9,x\none,two,three\nloan card,x\n'),
+    "text": ("bad.csv", b'sentence,topic\nrain and s\xc3\xbcn,x\n"",x\nab\xe9,x\none,two,three\nloan card,x\n'),
     "table": (
         "bad.csv",
         b"length,size,colour\n1,1.7e9,red\n,1.7e9,red\nnan,1.7e9,red\n1,abc,red\n1,2\n1e300,1.7e9,red\n"

@@ -4,6 +4,7 @@ import copy
 import pickle
 import warnings
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, assert_type
 
 import pytest
@@ -15,7 +16,7 @@ import ova
 from made_transformers import IMAGES, TOKENS, TRANSFORMERS, K, bert, resnet, vit
 from ova.errors import BadInput
 from ova.models import MODELS
-from ova.nn.convert import convert
+from ova.nn.convert import convert, find
 from ova.nn.formulations import FORMULATIONS
 from ova.nn.heads import Affine
 from ova.nn.modules import IGNORED, Head, Loss
@@ -171,10 +172,14 @@ def untold() -> nn.Module:
     return model
 
 
-CONV = nn.Sequential(nn.Conv2d(3, 8, 1), nn.Conv2d(8, 4, 1), nn.AdaptiveAvgPool2d(1))
+CONV = nn.Sequential(nn.Conv2d(3, 8, 1), nn.Conv2d(8, 4, 3), nn.AdaptiveAvgPool2d(1))
+STRIDED = nn.Sequential(nn.Conv2d(3, 8, 1, stride=2), nn.Conv2d(8, 4, 1, groups=2))
+CUT = nn.Sequential(nn.Conv2d(3, 8, 1), nn.ReLU(), nn.AdaptiveAvgPool2d(1))
 MIXED = nn.Sequential(nn.Linear(3, 8), nn.BatchNorm1d(8))
 BAD: dict[str, tuple[Any, dict[str, Any], str]] = {
-    "no linear layer": (CONV, {}, "there is no linear layer in the model (Sequential)"),
+    "no linear layer": (CONV, {}, "is no nn.Linear but Conv2d '1'"),
+    "no place by itself": (STRIDED, {}, "there is no linear layer in the model (Sequential)"),
+    "logits that are cut": (CUT, {}, "a ReLU ('1') follows the layer '0'"),
     "linear before the last": (MIXED, {}, "with layer=..., one of: '0'"),
     "no weights": (nn.Sequential(nn.ReLU()), {}, "there is no linear layer in the model"),
     "bare layer": (nn.Linear(2, 3), {}, "there is no linear layer in the model (Linear)"),
@@ -197,6 +202,51 @@ def test_bad_input_is_named_and_changes_nothing(
         convert(model, **given)
     assert says in str(error.value)
     assert repr(model) == before
+
+
+def fully_convolutional() -> nn.Sequential:
+    """As SqueezeNet: the logits of all places are averaged."""
+    return nn.Sequential(
+        nn.Conv2d(2, 8, 3, padding=1),
+        nn.ReLU(),
+        nn.Conv2d(8, 3, 1),
+        nn.AdaptiveAvgPool2d(1),
+        nn.Flatten(),
+    )
+
+
+@pytest.mark.parametrize("formulation", FORMULATIONS)
+def test_a_convolution_of_one_place_is_a_head_at_every_place(formulation: str) -> None:
+    torch.manual_seed(0)
+    model, loss = convert(fully_convolutional(), formulation)
+    x, y = torch.randn(6, 2, 5, 4), torch.arange(6) % 3
+    loss(model(x), y).backward()  # starts the head
+    model.eval()
+    layer: Any = model[2]
+    f = model[:2](x)
+    with torch.no_grad():
+        z = layer(f)
+        assert z.shape == (6, 3, 5, 4)
+        for i in range(5):
+            for j in range(4):
+                torch.testing.assert_close(z[:, :, i, j], layer.head(f[:, :, i, j]))
+        torch.testing.assert_close(layer(f[0]), z[0])  # without an axis of examples
+        assert loss.probs(model(x)).shape == (6, 3)
+    again, _ = convert(model, "ova")
+    assert sum(isinstance(m, Head) for m in again.modules()) == 1
+
+
+def test_linear_layers_are_asked_before_convolutions() -> None:
+    """A model that tells its number of classes may have as many channels inside."""
+
+    class Told(nn.Module):
+        def __init__(self, last: nn.Module) -> None:
+            super().__init__()
+            self.config = SimpleNamespace(num_labels=3)
+            self.inside, self.last = nn.Conv2d(2, 3, 1), last
+
+    assert find(Told(nn.Linear(3, 3))) == "last"
+    assert find(Told(nn.Identity())) == "inside"
 
 
 def test_a_head_can_be_exchanged_again() -> None:

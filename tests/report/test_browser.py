@@ -9,16 +9,18 @@ import pytest
 
 import find_chromium
 import made_runs
-from ova.posthoc.threshold import Promise, Threshold
+from made_pages import made_page, model_facts
 from ova.report import runs
-from ova.report.model import ModelFacts
+from ova.report.model_page import write_model_page
 from ova.report.monitor import MonitorFacts, Told, write_monitor
-from ova.report.page import write_page, write_report
+from ova.report.page import write_report
 from ova.report.thresholds import table
 
 pytestmark = pytest.mark.browser
 NAMES = ("softmax", "dm", "ova")
 ARTEFACTS = Path(__file__).resolve().parents[2] / "artefacts"
+# Charts that are wider than their place.
+WIDE = "[...document.querySelectorAll('.chart')].filter((c) => c.scrollWidth > c.clientWidth + 1).map((c) => c.dataset.name)"
 SIZES = {"desktop": (1280, 900), "phone": (390, 844)}
 
 
@@ -147,8 +149,7 @@ def test_it_opens_without_a_word_or_a_request(browser, made, size, scheme):
         assert box["height"] > 80, chart.get_attribute("data-name")
     # Nothing but tables, which scroll by themselves, may be wider than the window.
     assert page.evaluate("document.documentElement.scrollWidth") <= SIZES[size][0]
-    wide = "[...document.querySelectorAll('.chart')].filter((c) => c.scrollWidth > c.clientWidth + 1).map((c) => c.dataset.name)"
-    assert page.evaluate(wide) == []
+    assert page.evaluate(WIDE) == []
     ARTEFACTS.mkdir(exist_ok=True)
     page.screenshot(path=ARTEFACTS / f"report-{size}-{scheme}.png", full_page=True)
     opened.context.close()
@@ -278,25 +279,25 @@ def test_a_name_that_is_a_script_does_not_run(browser, tmp_path):
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_the_page_of_a_model_begins_with_its_promise_and_its_threshold(browser, made, size):
-    mine = [run for run in runs.read([made]) if (run.label, run.seed) == ("ova", 0)][:1]
-    threshold = Threshold(0.8125, Promise(accuracy=0.95), n=400, answered=0.8, accuracy=0.97)
-    calibration = {"method": "top", "n": 400, "a": 1.2, "b": -0.3}
-    facts = ModelFacts(threshold=threshold, calibrated=0.75, calibration=calibration, ece=0.04)
-    write_page(mine, made / "model.html", model=facts)
-    opened = Opened(browser, made / "model.html", size)
+@pytest.mark.parametrize(("classes", "scale"), [(3, "confidence"), (150, "energy_nearest")])
+def test_the_page_of_a_model_fits_and_follows_its_slider(browser, tmp_path, size, classes, scale):
+    found = made_page(classes, 20 * classes, scale)
+    write_model_page(model_facts(), found, tmp_path / "model.html")
+    opened = Opened(browser, tmp_path / "model.html", size)
     page = opened.page
-    assert "at least 95\N{NO-BREAK SPACE}% of its answers are right" in page.inner_text("#model")
-    assert (
-        page.locator("#model").bounding_box()["y"] < page.locator("h2").nth(1).bounding_box()["y"]
-    )
-    assert float(page.text_content("#threshold-value")) == 0.81
-    at = made_runs.GRID.index(0.81)
-    assert same(opened.live(mine[0].experiment), expected(table(mine), at, {0}))
+    assert "at least 95\N{NO-BREAK SPACE}% of its answers are right" in page.inner_text("#promise")
+    for position, (answered, right, moon) in enumerate(
+        [(1.0, 0.7, 1.0), (0.9, 0.8, 0.4), (0.5, 0.95, 0.125), (0.0, None, 0.0)]
+    ):
+        opened.slide(position)
+        said = {"answered": answered, "accuracy": right, "moon": moon}
+        assert same(opened.live("model"), {"this model": said})
     assert page.evaluate("document.documentElement.scrollWidth") <= SIZES[size][0]
+    assert page.evaluate(WIDE) == []
     assert opened.said == []
+    assert opened.asked == [opened.url]
     ARTEFACTS.mkdir(exist_ok=True)
-    page.screenshot(path=ARTEFACTS / f"model-{size}.png")
+    page.screenshot(path=ARTEFACTS / f"model-{classes}-{size}.png", full_page=True)
     opened.context.close()
 
 

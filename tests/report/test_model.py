@@ -1,20 +1,15 @@
-"""The top of a model's page: its promise in words, what it rests on, and where the slider starts."""
+"""The top of a model's page: its promise in words, and what it rests on."""
 
-import json
 import math
 import re
 from dataclasses import replace
 from html import unescape
 
 import numpy as np
-import pytest
 
-import made_runs
-from ova.metrics.selective import GRID
 from ova.posthoc.threshold import Promise, Threshold, fit_threshold
-from ova.report import model, page
+from ova.report import model
 from ova.report.model import ModelFacts
-from ova.training.run_folder import Run
 
 EVIL = "</script><script>document.title='owned'</script><img src=x onerror=alert(1)>"
 THRESHOLD = Threshold(
@@ -34,12 +29,6 @@ FACTS = ModelFacts(
     ece=0.0412,
     calibrated_ece=0.0123,
 )
-
-
-@pytest.fixture(scope="module")
-def run() -> Run:
-    rows, curves = made_runs.one_run("ova", 0, n=400, shift=False, ood=("outside",))
-    return Run("mails", "run", "ova", 0, measurements=rows, curves=curves)
 
 
 def words(facts: ModelFacts) -> str:
@@ -78,13 +67,12 @@ def test_every_part_of_a_promise_has_words():
     assert len(model.parts(Promise(0.9, 0.8, 0.1))) == len(parts)
 
 
-def test_a_model_that_answers_everything_says_so(run):
+def test_a_model_that_answers_everything_says_so():
     facts = replace(FACTS, threshold=replace(THRESHOLD, value=-math.inf), calibrated=-math.inf)
     assert "Always whatever its confidence" in words(facts)
-    assert start(page.html([run], model=facts)) == (0, 0)
 
 
-def test_nothing_could_be_promised(run):
+def test_nothing_could_be_promised():
     none = fit_threshold((np.linspace(0, 1, 50), np.ones(50)), accuracy=0.99)
     facts = ModelFacts(
         threshold=none, calibration={"method": "top", "why_not": "it needs 20 examples"}, ece=0.2
@@ -99,20 +87,18 @@ def test_nothing_could_be_promised(run):
     assert "no other examples" in text
     assert "ECE 0.200 on the test set" in text
     assert "not calibrated: it needs 20 examples." in text
-    assert start(page.html([run], model=facts)) == start(page.html([run]))
 
 
-def test_without_any_promise_the_page_says_so_and_when_it_answers_all_the_same(run):
+def test_without_any_promise_the_page_says_so_and_when_it_answers_all_the_same():
     facts = replace(FACTS, threshold=replace(THRESHOLD, promise=Promise()))
     text = words(facts)
     assert "Nothing can be promised of its answers" in text
     assert "Above 0.9375 of its confidence" in text
     assert "It rests on 1,234 held-out examples" not in text
     assert "Of 1,234 held-out examples 75.0 % are answered, 97.5 % of those rightly" in text
-    assert start(page.html([run], model=facts)) == start(page.html([run], model=FACTS))
 
 
-def test_what_becomes_of_each_class_is_told_and_a_class_that_is_never_answered_named(run):
+def test_what_becomes_of_each_class_is_told_and_a_class_that_is_never_answered_named():
     rows = (("rare", 3, "0.0 %", "0.0 %", "-"), ("mean of the classes", 9, "50 %", "40 %", "99 %"))
     text = words(replace(FACTS, classes=rows, never=("rare",)))
     assert "No held-out row is ever answered with: rare." in text
@@ -120,47 +106,13 @@ def test_what_becomes_of_each_class_is_told_and_a_class_that_is_never_answered_n
     assert "each class" not in words(FACTS)
 
 
-def test_the_slider_and_its_numbers_start_at_the_model_s_threshold(run):
-    at, value = start(page.html([run], model=FACTS))
-    assert value == pytest.approx(0.81)
-    assert GRID[at] == pytest.approx(0.81)
-    curve = next(c["columns"] for c in run.curves if c["curve"] == "accuracy_confidence")
-    live = first('data-value="answered"><b>([0-9.]*)', page.html([run], model=FACTS))
-    assert float(live) == pytest.approx(100 * curve["answered"][at], abs=0.051)
-    assert start(page.html([run])) == (50, 0.5)
-
-
-def first(pattern: str, text: str) -> str:
-    """What the pattern's group is where it is first found."""
-    found = re.search(pattern, text)
-    assert found
-    return found[1]
-
-
-def start(text: str) -> tuple[int, float]:
-    """Position and threshold of the slider; the script is told the same."""
-    at = int(first('id="threshold" min="0" max="[0-9]*" value="([0-9]*)"', text))
-    shown = float(first('<output id="threshold-value"[^>]*>([0-9.]*)<', text))
-    data = json.loads(first('id="data">(.*?)</script>', text))
-    assert data["start"] == shown == data["grid"][at]
-    return at, shown
-
-
-def test_the_section_stands_first_and_only_where_there_is_a_model(run, tmp_path):
-    page.write_page([run], tmp_path / "report.html", model=FACTS)
-    text = (tmp_path / "report.html").read_text("utf-8")
-    assert text.index("<h1>") < text.index("What does this model promise?") < text.index(">mails<")
-    assert "What does this model promise?" not in page.html([run])
-
-
-def test_texts_of_a_model_stay_texts(run):
+def test_texts_of_a_model_stay_texts():
     facts = ModelFacts(
         threshold=replace(THRESHOLD, value=math.inf, why_not=EVIL),
         outcomes=(EVIL,),
         calibration={"method": EVIL, EVIL: EVIL},
     )
     for each in (facts, replace(facts, calibration={"why_not": EVIL})):
-        text = page.html([run], model=each).replace(page.bundle(), "")
-        assert len(re.findall("<script", text)) == 3  # the page's own
-        assert "<img" not in text
+        text = model.section(each)
+        assert not re.findall("<script|<img", text)
         assert EVIL in words(each)

@@ -401,7 +401,8 @@ BAD: dict[str, tuple[dict[str, Any], Any, Any, str]] = {
     "only none": ({"none_label": 0}, X2, np.zeros(20, int), "no class; at least 2"),
     "one besides": ({"none_label": 0}, X2, Y2, "one class only"),
     "one class": ({}, X2, np.zeros(20, int), "one class only"),
-    "nan": ({}, HOLED, Y2, "NaN"),
+    "inf": ({}, np.where(np.isnan(HOLED), np.inf, HOLED), Y2, "infinity"),
+    "leak of nothing": ({"leak": 0.1}, X2, Y2, "none_label="),
     "numbers to predict": ({}, X2, X2[:, 0], "continuous"),
     "both": ({"threshold": 0.5, "accuracy": 0.9}, X2, Y2, "not both"),
     "no threshold": ({"reject_label": -1}, X2, Y2, "reject_label needs"),
@@ -437,7 +438,7 @@ def test_bad_input_is_named(given: dict[str, Any], X: Any, y: Any, says: str) ->
     with pytest.raises(ValueError) as error:  # noqa: PT011  BadInput, or scikit-learn's own
         OneVsAllClassifier(**(QUICK | given)).fit(X, y)
     assert says in str(error.value)
-    assert isinstance(error.value, BadInput) or says in ("NaN", "continuous")
+    assert isinstance(error.value, BadInput) or says in ("infinity", "continuous")
 
 
 APPLY = [n for n in SCORES if n not in ("nnguide", "react", "scale", "vim", "fdbd")]  # any head
@@ -518,3 +519,51 @@ def test_on_request_the_loss_is_printed(capsys: pytest.CaptureFixture[str]) -> N
         f"epoch {k}/25" for k in (3, 6, 9, 12, 15, 18, 21, 24, 25)
     ]
     assert float(lines[-1].split()[-1]) < float(lines[0].split()[-1])
+
+
+def test_a_coverage_and_a_leak_are_promised_as_fit_threshold_does() -> None:
+    """The threshold is that of the held-out rows, whose promise the rows of none are part of."""
+    X, y = make_blobs([120, 120, 90], random_state=0)
+    labels = np.array(["a", "b", "none"])[y]
+    model = OneVsAllClassifier(coverage=0.3, leak=0.4, none_label="none", **QUICK).fit(X, labels)
+    found = there(model.threshold_)
+    assert isinstance(found, Threshold)
+    assert (found.promise.coverage, found.promise.leak) == (0.3, 0.4)
+    assert found.promised
+    assert found.n == round(0.3 * len(X))
+    assert 0 < found.outside < found.n
+    refused = model.predict(X) == "none"
+    assert refused[y == 2].mean() > 0.6
+    assert (~refused)[y != 2].mean() > 0.3
+    alone = OneVsAllClassifier(coverage=0.9, **QUICK).fit(X, y).threshold_
+    assert isinstance(alone, Threshold)
+    assert (alone.promise.accuracy, alone.promise.coverage) == (None, 0.9)
+
+
+def test_missing_numbers_are_medians_with_a_mark() -> None:
+    """The same answers as a table in which this was done by hand."""
+    X, y = load_iris(return_X_y=True)
+    holed = X.copy()
+    holed[np.random.default_rng(0).random(X.shape) < 0.2] = np.nan
+    holed[:, 3] = X[:, 3]  # a column that is whole has no mark
+    model = OneVsAllClassifier(**QUICK).fit(holed, y)
+    gaps = np.isnan(holed)
+    filled = np.where(gaps, np.nanmedian(holed, axis=0), holed)
+    standard = (filled - filled.mean(0)) / filled.std(0)
+    by_hand = torch.from_numpy(np.hstack([standard, gaps[:, :3]]))
+    with torch.inference_mode():
+        z = model.network_(by_hand).double()
+    wanted = FORMULATIONS[DEFAULT].log_probs(z).numpy()
+    np.testing.assert_allclose(model.predict_log_proba(holed), wanted, rtol=1e-9, atol=1e-12)
+    assert model.score(holed, y) > 0.9
+    whole = OneVsAllClassifier(**QUICK).fit(X, y)
+    assert np.isfinite(whole.predict_proba(np.full((1, 4), np.nan))).all()
+    empty = X.copy()
+    empty[:, 1] = np.nan
+    assert OneVsAllClassifier(**QUICK).fit(empty, y).score(empty, y) > 0.9
+
+
+def test_roc_auc_of_scikit_learn_has_a_value_where_probabilities_sum_to_one() -> None:
+    X, y = load_iris(return_X_y=True)
+    model = OneVsAllClassifier(normalised=True, **QUICK)
+    assert cross_val_score(model, X, y, scoring="roc_auc_ovr", cv=2).min() > 0.9

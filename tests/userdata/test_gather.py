@@ -43,7 +43,7 @@ BAD_TEXTS: dict[str, tuple[bytes, str]] = {
     "empty text": (b"sentence,topic\nx,a\n,b\n  ,b\n", "2 of 3 rows.*row 2: empty text.*--skip-bad"),
     "no label": (b"sentence,topic\nx,a\ny,\n", "row 2: no label"),
     "ragged": (b"sentence,topic\nx,a\ny\n", "row 2: 1 cells where the header has 2"),
-    "not UTF-8": (b"sentence,topic\nx,a\ncaf\xe9,b\n", "row 2: not UTF-8"),
+    "not UTF-8": (b"sentence,topic\nth\xc3\xa9,a\ncaf\xe9,b\n", "row 2: not UTF-8"),
     "all different": (b"sentence,topic\n" + b"".join(b"x%d,l%d\n" % (i, i) for i in range(30)),
                       "30 classes in 30 rows.*right column"),
     "taken name": (b"sentence,topic\n" + b"x,a\ny,none of the above\n" * 9, "what a refusal is called"),

@@ -83,6 +83,7 @@ def predict(
     from ova.modelfolder.held import sets_of
     from ova.modelfolder.write import COLUMNS, check, separated, write
     from ova.predictions import NONE_LABEL
+    from ova.userdata.encoding import remark
 
     if threshold is not None and not 0 <= threshold <= 1:
         raise BadInput(f"--threshold {threshold} is no confidence; give a number from 0 to 1")
@@ -118,6 +119,9 @@ def predict(
         write(out, counted(), columns)
     else:
         separated(counted(), sys.stdout, columns, "\t")
+    for path in map(Path, inputs):
+        for line in remark(path):
+            typer.echo(f"note: {line}", err=True)
     told = f"{counts['rows']} inputs, {counts['refused']} {NONE_LABEL} ({rule(loaded, threshold, fdr)})"
     typer.echo(f"{told}, {counts['bad']} could not be used", err=True)
     if counts["doubtful"]:

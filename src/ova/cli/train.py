@@ -7,6 +7,7 @@ from typer import Argument, Option
 
 from ova.cli import options
 from ova.cli.console import plain_console
+from ova.cli.interrupt import Interrupt, listening
 from ova.errors import BadInput
 from ova.modelfolder import outputs
 
@@ -102,6 +103,12 @@ def train(
     skip_bad: Annotated[
         bool, Option(help="Leave out rows that cannot be used instead of stopping.")
     ] = False,
+    size: Annotated[
+        int,
+        Option(
+            min=0, help="Pixels a side of images; unasked the median of theirs, 16 to 64 at most."
+        ),
+    ] = 0,
     mirror: Annotated[bool, Option(help="Mirror images at random while training.")] = False,
     balance: Annotated[
         bool | None,
@@ -119,6 +126,14 @@ def train(
             "probabilities answers. So many times the time and the size.",
         ),
     ] = 1,
+    minutes: Annotated[
+        float | None,
+        Option(
+            min=0,
+            help="Time to train: as many epochs as fit, then the best one; 0: no limit. Images have 10 minutes "
+            "unless you say otherwise, or set the epochs.",
+        ),
+    ] = None,
     seed: Annotated[int, Option(min=0, help="Decides the split and the weights.")] = 0,
     settings: Annotated[
         list[str] | None, Option("--set", help="Field of the recipe, e.g. epochs=5.")
@@ -130,7 +145,8 @@ def train(
 
     Some rows are held out: to stop early and choose the score that decides, to fit threshold and
     confidence, to report. A line says which score decides and why; --score NAME decides otherwise. The model,
-    its promise and report.html are written to OUT; an interrupted training goes on with the same command.
+    its promise and report.html are written to OUT. Ctrl-C ends the training with the best epoch so far, a
+    second one stops; a stopped training goes on with the same command.
 
         ova train photos/
 
@@ -143,6 +159,8 @@ def train(
         ova train mails.csv --text body --label folder --none other
 
         ova train photos/ --members 5
+
+        ova train photos/ --minutes 5
 
         ova train mails.csv --text body --label folder --group sender
 
@@ -184,6 +202,7 @@ def train(
         drop=tuple(drop or ()),
         skip_bad=skip_bad,
         mirror=mirror,
+        size=size,
         balance=balance,
         seed=seed,
         settings=(*(settings or ()), *([f"members={members}"] if members > 1 else [])),
@@ -202,14 +221,16 @@ def train(
     )
     for note in gathered.notes:
         console.print(f"note: {note}", style="yellow", soft_wrap=True)
-    machine = Machine(accelerator=accelerator)
+    interrupt = Interrupt(console)
+    machine = Machine(accelerator=accelerator, minutes=minutes, asked=interrupt)
     fabric = launch(machine, gathered.recipe.precision)
-    events = carry_out(fabric, gathered, out, machine, wanted, score)
+    work = interrupt.watched(carry_out(fabric, gathered, out, machine, wanted, score))
     if logger:
         from ova.training.loggers import Logged, logged
 
-        events = logged(events, Logged(out / RUN, str(out), "ova train"), logger)
-    trained = show(events, str(out), console)
+        work = logged(work, Logged(out / RUN, str(out), "ova train"), logger)
+    with listening(interrupt):
+        trained = show(work, str(out), console)
     decides = f"the score {trained.evidence.name} decides: {trained.evidence.why}"
     console.print(decides, soft_wrap=True)
     style = None if trained.shown.promised else "red"

@@ -49,6 +49,7 @@ def train(  # noqa: PLR0913  what `ova train` asks for most
     out: str | Path | None = None,
     verbose: bool | None = None,
     accelerator: str = "auto",
+    minutes: float | None = None,
     **options: Any,
 ) -> TrainedModel:
     """Train a classifier that can say "none of the above": what `ova train` does, from memory too.
@@ -61,7 +62,7 @@ def train(  # noqa: PLR0913  what `ova train` asks for most
 
     With `out`, a folder, an interrupted training goes on there; without, the model lies in a
     temporary folder, which goes with the object. Bars are shown on a terminal, lines with
-    `verbose=True`. `options` are further ones of the command (none, group, formulation, model,
+    `verbose=True`. Training takes `minutes` at most (images 10, 0: no limit). `options` are further ones of the command (none, group, formulation, model,
     encoder, frozen, drop, skip_bad, mirror, seed) and fields of the recipe (epochs=5, members=3).
 
     >>> from sklearn.datasets import load_iris
@@ -76,7 +77,8 @@ def train(  # noqa: PLR0913  what `ova train` asks for most
         raise BadInput(
             "pool_rare=True puts rare classes together, which per_class=True keeps apart"
         )
-    each, machine = partial(EachClass, pool=pool_rare), Machine(accelerator=accelerator)
+    each = partial(EachClass, pool=pool_rare)
+    machine = Machine(accelerator=accelerator, minutes=minutes)
     wanted = (each if per_class else Promise)(accuracy, coverage, leak, certainty)
     place = Path(tempfile.mkdtemp(prefix="ova-"))
     try:

@@ -97,6 +97,7 @@ def described(model: Model) -> dict[str, str]:
     return {
         "ova.classes": json.dumps(model.classes, ensure_ascii=False),
         "ova.kind": model.kind,
+        "ova.input": model.preparation.takes,
         "ova.preparation": json.dumps(model.preparation.to_json(), ensure_ascii=False),
         "ova.score": model.evidence.name,
         "ova.threshold": json.dumps(model.threshold.to_json()),

@@ -11,7 +11,7 @@ from ova.models import model
 from ova.models.backbone import Backbone
 from ova.training import checkpoint
 from ova.training.classifier import Classifier, build
-from ova.training.features import embedded, once
+from ova.training.features import embedded
 from ova.training.stages import Stage
 from ova.userdata.gather import Gathered
 
@@ -19,9 +19,7 @@ HEAD = "head.safetensors"  # in the run: what was trained on the features
 
 
 def on_features(gathered: Gathered, device: torch.device) -> Generator[Stage, None, Gathered]:
-    """The same data as features, where the encoder stays as it is and the head alone is fitted."""
-    if not once(gathered.recipe):
-        return gathered
+    """The same data as features of an encoder that stays as it is."""
     make = partial(encoder_of, gathered)
     return replace(
         gathered, task=(yield from embedded(gathered.task, gathered.recipe, device, make))

@@ -1,7 +1,10 @@
 """The names of what lies in a model folder; a module of its own, because knowing them needs no torch."""
 
-MODEL, WEIGHTS, MANIFEST = "model.json", "weights.safetensors", "manifest.json"
-CALIBRATION, RUN, REPORT = "calibration.json", "run", "report.html"
+from ova.training import run_folder
+
+MODEL, RUN = run_folder.OF_MODEL, run_folder.IN_MODEL
+WEIGHTS, MANIFEST = "weights.safetensors", "manifest.json"
+CALIBRATION, REPORT = "calibration.json", "report.html"
 SCHEME = "hf://"  # of addresses on the Hugging Face Hub
 HELD = "held.json"  # of the rows that carry the promise, for sets and for a batch at once
 SCORES, EXAMPLES = (

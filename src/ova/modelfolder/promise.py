@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ova.data.task import Task
 from ova.errors import BadInput
@@ -56,15 +57,22 @@ def outcomes(
 
     The test rows are those of the classes and those of none: the promise is about both together.
     """
-    for name, p in rows.items():
-        if name == TEST:
-            yield name, outcome([p, rows[STRANGE]] if STRANGE in rows else [p], threshold)
-        elif name == OUTSIDE and threshold.promise.leak is not None:
-            unseen = p.take(np.setdiff1d(np.arange(len(p)), half(len(p), seed)))
-            if len(unseen):
-                yield name, outcome([unseen], threshold)
-        elif SetName(name).outside:
-            yield name, outcome([p], threshold)
+    for name, places in unseen(rows, threshold, seed).items():
+        parts = [rows[name].take(places)]
+        if name == TEST and STRANGE in rows:
+            parts.append(rows[STRANGE])
+        yield name, outcome(parts, threshold)
+
+
+def unseen(
+    rows: Mapping[str, Predictions], threshold: Threshold | Thresholds, seed: int
+) -> dict[str, NDArray[np.int64]]:
+    """The rows of `test` and of the outside sets on which the threshold does not rest; no empty set."""
+    found = {n: np.arange(len(p)) for n, p in rows.items() if n == TEST or SetName(n).outside}
+    if OUTSIDE in found and threshold.promise.leak is not None:
+        every = found[OUTSIDE]
+        found[OUTSIDE] = np.setdiff1d(every, half(len(every), seed))
+    return {name: places for name, places in found.items() if name == TEST or len(places)}
 
 
 def outcome(parts: Sequence[Predictions], threshold: Threshold | Thresholds) -> str:

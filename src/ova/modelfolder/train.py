@@ -18,6 +18,8 @@ from ova.modelfolder.deciding import decided, judged
 from ova.modelfolder.evidence import Evidence, forward_of, head_of
 from ova.modelfolder.frozen import HEAD, join, on_features
 from ova.modelfolder.held import Held, held, tried
+from ova.modelfolder.inspecting import Fitted, inspect
+from ova.modelfolder.planning import planned
 from ova.modelfolder.promise import check, outcomes, promised
 from ova.posthoc.calibration import Top
 from ova.posthoc.per_class import EachClass, Thresholds
@@ -25,10 +27,11 @@ from ova.posthoc.threshold import Promise, Threshold
 from ova.predictions import Predictions, SetName, read
 from ova.predictions.sets import TEST, VALIDATION
 from ova.report.model import ModelFacts
-from ova.report.page import write_page
+from ova.report.model_page import write_model_page
 from ova.scores import SCORES
 from ova.training.balance import said
 from ova.training.engine import Machine
+from ova.training.features import once
 from ova.training.loop import trained as trained_network
 from ova.training.run_folder import (
     BALANCE,
@@ -78,8 +81,8 @@ def train(
     """
     if score:
         pick(SCORES, score, "score")  # before any training
-    run, recipe, task = out / names.RUN, gathered.recipe, gathered.task
-    if recipe.samples:  # the promise would be about other answers than the model's
+    run, task = out / names.RUN, gathered.task
+    if gathered.recipe.samples:  # the promise would be about other answers than the model's
         raise BadInput(
             "samples is a setting of `ova run`: a model answers with dropout off. With --members 5 the "
             "mean over networks answers"
@@ -87,10 +90,15 @@ def train(
     check(wanted, task)
     check_folder(out, task)
     weights = whole = adopt(out, run)
-    inputs, gathered = gathered, (yield from on_features(gathered, fabric.device))
-    task = gathered.task
-    if gathered is not inputs:  # from here on the network is what comes after the encoder
-        weights = run / HEAD
+    inputs = gathered
+    if features := once(
+        gathered.recipe
+    ):  # from here on the network is what comes after the encoder
+        weights, gathered = run / HEAD, (yield from on_features(gathered, fabric.device))
+    else:  # a head is fitted to features in seconds, whatever the time
+        inputs, machine = yield from planned(fabric, gathered, run, machine)
+        gathered = inputs
+    recipe, task = gathered.recipe, gathered.task
     net = yield from stages(fabric, recipe, run, machine, lambda: task, weights)
     rmtree(run / SCORED, ignore_errors=True)  # training rows stay only where the model needs them
     rmtree(run / BALANCE, ignore_errors=True)
@@ -100,7 +108,7 @@ def train(
     rows = predictions_of(run, task)
     if net is None:  # the run was complete
         net = trained_network(task, recipe, weights).to(fabric.device)
-    if gathered is not inputs:
+    if features:
         join(net, inputs, whole)
     forward = forward_of(net, task.prepare)
     evidence = decided(forward, head_of(net), gathered, rows, score)
@@ -120,7 +128,9 @@ def train(
         manifest=read_object(run / MANIFEST),
     )
     yield Stage("report")  # after the model, which no page may cost
-    write_page([read_run(run)], out / names.REPORT, model=facts_of(trained, rows, task.classes))
+    fitted = Fitted(trained.threshold, trained.shown, trained.calibration, evidence.name, task)
+    found = inspect(inputs, read_run(run), forward, fitted, rows, by_score)
+    write_model_page(facts_of(trained, rows, task.classes), found, out / names.REPORT)
     for name in (CHECKPOINT, BEST):  # the way there is of no more use
         (run / name).unlink(missing_ok=True)
     return trained

@@ -11,6 +11,7 @@ from ova.nn.formulations import DEFAULT
 from ova.nn.heads import Affine
 from ova.nn.labels import answer_labels
 from ova.nn.modules import Head, Loss
+from ova.nn.pointwise import Pointwise, check_after, pointwise
 
 Model = TypeVar("Model", bound=nn.Module)
 
@@ -32,7 +33,7 @@ def convert(
     """Replace the last linear layer of a model, in place, and bring the loss that belongs to it.
 
     The layer is found by its output size where the model says it (transformers' `num_labels`), is
-    otherwise the last one, or has the name `layer`. `classes` changes the number of classes. The
+    otherwise the last one, or has the name `layer`. It may be a 1 x 1 convolution whose logits are averaged afterwards. `classes` changes the number of classes. The
     new layer is untrained: train it, or all of the model. `loss(model(x), y)` works in any loop
     and as `compute_loss_func` of transformers' `Trainer`; `loss.probs(model(x))` are probabilities.
     A model of transformers also has this loss as `outputs.loss` when it is given `labels`, knows
@@ -54,11 +55,16 @@ def convert(
     weight = next(old.parameters())
     head.to(weight.device, weight.dtype).train(old.training)
     parent, _, child = name.rpartition(".")
-    setattr(model.get_submodule(parent), child, head)
+    new: nn.Module = head
+    if isinstance(old, nn.Conv2d):
+        check_after(model, name)
+        new = Pointwise(head)
+    setattr(model.get_submodule(parent), child, new)
     if not isinstance(head.layer, Affine):
         undrop(model, name)
     if number_told(model) is not None:
-        tell(model, formulation, name, classes)
+        inside = isinstance(model.get_submodule(parent), Pointwise)  # of an earlier call
+        tell(model, formulation, parent if inside else name, classes)
         answer_labels(model)
     return Converted(model, loss)
 
@@ -70,6 +76,8 @@ def candidates(model: nn.Module) -> dict[str, nn.Module]:
 
 def sizes(layer: nn.Module) -> tuple[int, int]:
     """Input and output size of a candidate."""
+    if isinstance(layer, nn.Conv2d):
+        return layer.in_channels, layer.out_channels
     if isinstance(layer, Head):
         return layer.layer.in_features, layer.layer.classes
     assert isinstance(layer, nn.Linear)
@@ -78,18 +86,22 @@ def sizes(layer: nn.Module) -> tuple[int, int]:
 
 def find(model: nn.Module) -> str:
     """The name of the last linear layer, where there is no doubt about it."""
-    known = candidates(model)
-    if not known:
+    known, convolutions = candidates(model), pointwise(model)
+    if not known and not convolutions:
         raise BadInput(f"there is no linear layer in the model ({type(model).__name__}) to replace")
     told = number_told(model)
     if told is None:
         name, last = list(weighted(model).items())[-1]
+        if name in convolutions:
+            return name
         if name not in known:
             raise BadInput(
                 f"the last layer is no nn.Linear but {type(last).__name__} {name!r}; {naming(known)}"
             )
         told = sizes(last)[1]
     fitting = [n for n, m in known.items() if sizes(m)[1] == told]
+    # Many a network has such convolutions inside, so they are asked only where no linear layer fits.
+    fitting = fitting or [n for n, m in convolutions.items() if m.out_channels == told]
     if not fitting:
         raise BadInput(f"no linear layer has {told} outputs; {naming(known)}")
     # In a plain sequence the last to be registered is the last to run; elsewhere nobody knows.
@@ -118,6 +130,8 @@ def naming(known: Iterable[str]) -> str:
 def last_layer(model: nn.Module, name: str) -> nn.Module:
     """The candidate of that name."""
     known = candidates(model)
+    if name in (convolutions := pointwise(model)):
+        return convolutions[name]
     if name not in known:
         found = dict(model.named_modules()).get(name)
         what = "no layer" if found is None else f"a {type(found).__name__}, no nn.Linear,"

@@ -17,6 +17,7 @@ PARTS = {
     "coverage": "at least {} of the inputs are answered",
     "leak": "at most {} of the inputs that belong to no class are answered",
 }
+MANY = 31  # rows of a table that is unfolded on request
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,13 +37,6 @@ class ModelFacts:
     calibration: Mapping[str, Any]  # method and parameters, or `why_not`, as in calibration.json
     ece: float | None = None  # on the test set, before calibration
     calibrated_ece: float | None = None  # and after it
-
-    @property
-    def start(self) -> float | None:
-        """Where the slider of the page, which is of max p, stands first; None where it has no place."""
-        if isinstance(self.threshold, Thresholds) or self.score != PLAIN or self.threshold.why_not:
-            return None
-        return max(0.0, self.threshold.value)
 
 
 def section(model: ModelFacts) -> Markup:
@@ -65,9 +59,11 @@ def by_class(model: ModelFacts) -> Markup | None:
     never = ", ".join(model.never)
     warned = f"No held-out row is ever answered with: {never}. More rows of these would help."
     head = ("class", "test rows", "right of all", "answered", "right of the answered")
+    every = table(head, [*model.classes], "What does it do for each class?", "classes")
+    many = el("summary", f"Its {len(model.classes) - 1} classes one by one")
     return join(
         el("p", warned, class_="warning") if never else None,
-        table(head, [*model.classes], "What does it do for each class?", "classes"),
+        every if len(model.classes) <= MANY else el("details", many, every, class_="more"),
     )
 
 
@@ -164,9 +160,7 @@ def confidences(model: ModelFacts) -> Markup:
     else:
         about.pop("normalised", None)
         known = ", ".join(f"{key} {number(value)}" for key, value in about.items())
-        said = (
-            "Its answers come with calibrated confidences; the charts below show them as trained."
-        )
+        said = "Its answers come with calibrated confidences, which the charts below show."
         how = f"Calibrated by the method {method} ({known}) on {n:,} held-out examples."
     return join(
         el("h4", "Do its confidences mean what they say?"),

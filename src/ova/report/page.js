@@ -67,7 +67,7 @@
     }
     spec.config.legend.columns = Math.max(2, Math.floor(width / 120));
     for (const param of spec.params || []) {
-      if (param.name === "threshold") param.value = snap(chart.experiment);
+      if (param.name === "threshold" && !meta.still) param.value = snap(chart.experiment);
       if (param.name === "score") param.value = score;
       if (param.name === "hidden_labels") param.value = [...hidden.labels];
       if (param.name === "hidden_seeds") param.value = [...hidden.seeds];
@@ -99,7 +99,8 @@
     const width = chart.box.clientWidth;
     if (!width) return;
     const turn = ++chart.turn;
-    const spec = fit(chart, width);
+    if (chart.width !== width) chart.over = 0;
+    const spec = fit(chart, width - chart.over);
     chart.width = width;
     chart.stale = false;
     if (!spec) { chart.box.textContent = "Everything is filtered out."; chart.view = null; return; }
@@ -115,6 +116,9 @@
     chart.result = result;
     chart.view = result.view;
     chart.box.dataset.done = "1";
+    // Only now it is known how wide the words beside the panels are.
+    const over = chart.box.scrollWidth - chart.box.clientWidth;
+    if (over > 1 && !chart.over) { chart.over = over + 2; await draw(chart); }
   }
 
   // What can be seen is drawn first, the rest when the browser has time (so that print has all).
@@ -255,9 +259,10 @@
 
   for (const box of document.querySelectorAll(".chart")) {
     const about = data.charts[Number(box.dataset.chart)];
-    const linked = (about.spec.params || []).some((param) => param.name === "threshold");
+    // A chart on another scale than the slider's stands still.
+    const linked = !(about.spec.usermeta || {}).still && (about.spec.params || []).some((param) => param.name === "threshold");
     const scored = (about.spec.params || []).some((param) => param.name === "score");
-    charts.push({ ...about, box, linked, scored, turn: 0, view: null });
+    charts.push({ ...about, box, linked, scored, turn: 0, over: 0, view: null });
   }
   controls();
   if (!charts.length) ready();

@@ -12,9 +12,7 @@ from typing import Any
 from ova.files import Row, write_text
 from ova.metrics.choice import PLAIN
 from ova.report import comparison, runs, sections
-from ova.report import model as promise
 from ova.report.markup import Markup, el, join, script_json
-from ova.report.model import ModelFacts
 from ova.report.packing import pack, tidy
 from ova.report.runs import labels
 from ova.report.scores import WAYS, measured
@@ -32,35 +30,35 @@ def write_page(
     found: Sequence[Run],
     output: Path,
     baseline: Sequence[Run] | None = None,
-    *,
-    model: ModelFacts | None = None,
 ) -> None:
-    """Write the report on these runs; with a baseline their differences, with a model its promise."""
-    write_text(output, html(found, baseline, model))
+    """Write the report on these runs; with a baseline their differences."""
+    write_text(output, html(found, baseline))
 
 
-def html(
-    found: Sequence[Run], old: Sequence[Run] | None = None, model: ModelFacts | None = None
-) -> str:
+def html(found: Sequence[Run], old: Sequence[Run] | None = None) -> str:
     """The page as text; the same runs give the same text."""
     grouped = runs.experiments(found)
     page = sections.Page()
-    if model and model.start is not None:
-        page.start = model.start
     body = [
         sections.experiment(page, name, mine, comparison.partner(name, old) if old else None)
         for name, mine in grouped.items()
     ]
-    data = script_json(payload(page))
+    foot = "Made by ova. Every number above goes back to a run listed under Evidence."
+    title = f"ova · {', '.join(grouped)}"
+    return document(page, title, controls(found, page), join(opening(grouped), body), foot)
+
+
+def document(page: sections.Page, title: str, bar: Markup, body: Markup, foot: str) -> str:
+    """The whole file: what was written, and what the script draws from."""
     library, script = bundle(), asset("page.js")
     return Template(asset("template.html")).substitute(
         policy=policy(library, script),
-        title=join("ova · ", ", ".join(grouped)),
+        title=join(title),
         style=asset("style.css"),
-        controls=controls(found, page),
-        body=join(opening(grouped), promise.section(model) if model else None, body),
-        footer=join("Made by ova. Every number above goes back to a run listed under Evidence."),
-        data=data,
+        controls=bar,
+        body=body,
+        footer=join(foot),
+        data=script_json(payload(page)),
         library=library,
         script=script,
     )
@@ -91,17 +89,29 @@ def steps(page: sections.Page) -> list[float]:
     return sorted({t for table in page.live.values() if table["runs"] for t in table["grid"]})
 
 
-def controls(found: Sequence[Run], page: sections.Page) -> Markup:
-    """The bar: threshold, score, filters, light or dark."""
+def slider(page: sections.Page, nothing: str = "") -> Markup:
+    """The threshold, or the word that there is none."""
     grid = steps(page)
-    at = nearest(grid, page.start) if grid else 0
-    slider = el(
+    if not grid:
+        return el("span", nothing, class_="slide quiet")
+    at = nearest(grid, page.start)
+    return el(
         "label",
         el("span", "Threshold"),
         el("input", type="range", id="threshold", min=0, max=len(grid) - 1, value=at),
         el("output", f"{grid[at]:g}", id="threshold-value", for_="threshold"),
         class_="slide",
-    ) if grid else el("span", "No thresholds were measured", class_="slide quiet")  # fmt: skip
+    )
+
+
+def theme_button() -> Markup:
+    """Light or dark."""
+    said = "Switch between light and dark"
+    return el("button", "Dark", id="theme", type="button", aria_label=said)
+
+
+def controls(found: Sequence[Run], page: sections.Page) -> Markup:
+    """The bar: threshold, score, filters, light or dark."""
     names = labels(found)
     paint = colours(names)
     seeds = sorted({run.seed for run in found})
@@ -132,10 +142,8 @@ def controls(found: Sequence[Run], page: sections.Page) -> Markup:
         el("select", [el("option", text, value=name) for name, text in options], id="score"),
         class_="switch",
     ) if len(known) > 1 else None  # fmt: skip
-    theme = el(
-        "button", "Dark", id="theme", type="button", aria_label="Switch between light and dark"
-    )
-    return el("div", slider, switch, menu, theme, class_="inner")
+    threshold = slider(page, "No thresholds were measured")
+    return el("div", threshold, switch, menu, theme_button(), class_="inner")
 
 
 def check(kind: str, value: Any, text: Any) -> Markup:

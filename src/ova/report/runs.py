@@ -10,7 +10,7 @@ from typing import Any
 from ova.errors import BadInput
 from ova.nn.formulations import PAPER
 from ova.training import run_folder
-from ova.training.run_folder import MARKS, Run, is_collection, is_run
+from ova.training.run_folder import MARKS, Run, is_collection, is_run, model_of
 
 
 def read(paths: Sequence[Path]) -> list[Run]:
@@ -24,15 +24,34 @@ def read(paths: Sequence[Path]) -> list[Run]:
                 "such as runs/<experiment>/<recipe id> or results/<experiment>"
             )
         folders.update(dict.fromkeys(found))
-    runs = [run for folder in folders for run in of(folder)]
+    homes = [home for folder in folders if (home := model_of(folder))]
+    called = dict(zip(homes, names_of(homes), strict=True))
+    runs = [run for folder in folders for run in of(folder, called)]
     return sorted(tell_apart(runs), key=lambda run: (run.experiment, run.label, run.seed, run.id))
 
 
-def of(folder: Path) -> list[Run]:
-    """The runs of a folder: one, or many that are kept together."""
-    return (
-        run_folder.read_collection(folder) if is_collection(folder) else [run_folder.read(folder)]
-    )
+def of(folder: Path, called: Mapping[Path, str]) -> list[Run]:
+    """The runs of a folder: one, or many that are kept together; that of a model has its name."""
+    if is_collection(folder):
+        return run_folder.read_collection(folder)
+    run, home = run_folder.read(folder), model_of(folder)
+    return [run if home is None else replace(run, label=called[home])]
+
+
+def names_of(homes: Sequence[Path]) -> list[str]:
+    """Model folders by as many of their last parts as tell them apart.
+
+    >>> names_of([Path("/m/cats"), Path("/m/dogs")])
+    ['cats', 'dogs']
+    >>> names_of([Path("/a/model"), Path("/b/model")])
+    ['a/model', 'b/model']
+    """
+    deepest = max((len(home.parts) for home in homes), default=1)
+    for count in range(1, deepest + 1):
+        names = ["/".join(home.parts[-count:]) for home in homes]
+        if len(set(names)) == len(homes):
+            return names
+    return [str(home) for home in homes]
 
 
 def find(path: Path) -> Iterator[Path]:

@@ -6,10 +6,11 @@ from typing import Any
 
 from ova.files import Row
 from ova.report import comparison, evidence, paper, scores, summary, thresholds
-from ova.report.figures import FIGURES
+from ova.report.figures import FIGURES, Figure
 from ova.report.live_tables import live_table, wishes
 from ova.report.markup import Markup, el, join
 from ova.report.runs import labels
+from ova.training.recipe import OWN
 from ova.training.run_folder import Run
 
 
@@ -111,7 +112,8 @@ def section(page: Page, experiment: str, key: str, runs: Sequence[Run]) -> Marku
     """
     rows = {name: f.rows(runs) for name, f in FIGURES.items() if f.section == key}
     drawn = [drawing(page, experiment, name, found, runs) for name, found in rows.items() if found]
-    if SECTIONS[key].optional:
+    # Nobody who compares models of own data asked for shifts or searches.
+    if SECTIONS[key].optional or all(run.recipe.get("data") == OWN for run in runs):
         return join(drawn) if drawn else None
     absent = [name for name, found in rows.items() if not found]
     return join(drawn, missing(absent) if absent else None)
@@ -136,17 +138,25 @@ def spelt(text: str) -> list[Any]:
 
 
 def drawing(page: Page, experiment: str, name: str, rows: list[Row], runs: Sequence[Run]) -> Markup:
+    """A figure of the runs of an experiment."""
+    return chart(page, experiment, name, FIGURES[name], rows, labels(runs))
+
+
+def chart(
+    page: Page, experiment: str, name: str, about: Figure, rows: list[Row], called: Sequence[str]
+) -> Markup:
     """A figure with its caption; the chart itself is drawn by the page's script."""
-    about = FIGURES[name]
-    spec = about.spec(rows, labels(runs))
+    spec = about.spec(rows, called)
     spec.pop("$schema", None)
+    if about.still:
+        spec["usermeta"] = {**spec.get("usermeta", {}), "still": True}
     spec["description"] = f"{about.title} {about.caption}"
     sets = spec.pop("datasets", {})
     page.sets.update(sets)
     page.charts.append({"name": name, "experiment": experiment, "spec": spec, "sets": list(sets)})
     caption = el("figcaption", el("h4", about.title), el("p", about.caption))
-    chart = el("div", class_="chart", data_chart=len(page.charts) - 1, data_name=name)
-    return el("figure", caption, chart)
+    place = el("div", class_="chart", data_chart=len(page.charts) - 1, data_name=name)
+    return el("figure", caption, place)
 
 
 def note(name: str) -> str:

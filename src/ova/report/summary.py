@@ -10,6 +10,7 @@ from ova.report.markup import Markup, el, table
 from ova.report.numbers import interval, shown
 from ova.report.runs import labels
 from ova.report.theme import colours
+from ova.training.recipe import OWN
 from ova.training.run_folder import Run
 
 
@@ -59,8 +60,14 @@ TESTED = "; a difference is clear if it would show with other seeds and other te
 
 def cards(runs: Sequence[Run]) -> Markup:
     """One card per question, with the best value and whether it is clearly the best."""
-    every = [card(measure, runs) for measure in MEASURES]
+    every = [card(measure, runs) for measure in asked(runs)]
     return el("div", every, scores.card(runs), class_="cards")
+
+
+def asked(runs: Sequence[Run]) -> list[Measure]:
+    """The measures that stand in the summary; of models of own data those that were measured."""
+    own = all(run.recipe.get("data") == OWN for run in runs)
+    return [measure for measure in MEASURES if not own or measure.rows(runs)]
 
 
 def card(measure: Measure, runs: Sequence[Run]) -> Markup:
@@ -129,8 +136,8 @@ def overview(runs: Sequence[Run]) -> Markup:
     """The table of all labels and measures, with intervals; the best is marked."""
     names = labels(runs)
     paint = colours(names)
-    columns = [(measure, measure.table(runs), measure.verdict(runs)) for measure in MEASURES]
-    head = ["Formulation"] + [f"{m.name} {'↑' if m.higher else '↓'}" for m in MEASURES]
+    columns = [(measure, measure.table(runs), measure.verdict(runs)) for measure in asked(runs)]
+    head = ["Formulation"] + [f"{m.name} {'↑' if m.higher else '↓'}" for m in asked(runs)]
     body = [
         [swatch(name, paint[name])]
         + [cell(found, name, measure.unit, said) for measure, found, said in columns]

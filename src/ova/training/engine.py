@@ -1,7 +1,7 @@
 """Devices and processes (Lightning Fabric), and the settings that make a run repeatable."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import torch
@@ -11,6 +11,11 @@ from torch import Tensor
 
 from ova.errors import BadInput
 from ova.files import cores
+
+
+def nobody() -> bool:
+    """Nobody asks for an early end."""
+    return False
 
 
 @dataclass(frozen=True)
@@ -23,6 +28,10 @@ class Machine:
     device_batch: int = 0  # examples that one device holds at a time; 0: its whole share
     compile: bool = False
     keep_features: bool = False  # beside the predictions, of all sets but the shifted ones
+    minutes: float | None = (
+        None  # of training, then the best epoch is kept; 0: no limit; None: as usual
+    )
+    asked: Callable[[], bool] = nobody  # whether somebody wants the best epoch so far
 
 
 def launch(machine: Machine, precision: str = "32-true") -> Fabric:

@@ -21,7 +21,7 @@ from ova.metrics.choice import PLAIN, finite
 from ova.nn.formulations import DEFAULT, FORMULATIONS, Formulation
 from ova.posthoc.calibration import CALIBRATIONS, Calibration
 from ova.posthoc.independent import Rows, numbered, one_of_each
-from ova.posthoc.threshold import Threshold, fit_threshold, renamed
+from ova.posthoc.threshold import Promise, Threshold, fit_threshold, renamed
 from ova.predictions import Predictions
 from ova.predictions.columns import NONE
 from ova.scores import SCORES, FittedScores, Outputs
@@ -41,8 +41,10 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
     like none of the classes. Renormalising destroys that; `normalised=True` does it on request.
 
     Answers are refused where the confidence max_k p_k is not above a threshold: a number
-    (`threshold=0.8`), or one that promises an accuracy of what is answered (`accuracy=0.99`, with
-    `certainty`), fitted on the share `holdout` of the training data. A refused input is given
+    (`threshold=0.8`), or one that promises an accuracy of what is answered (`accuracy=0.99`), a share of inputs
+    that is answered (`coverage=0.9`), or a share of inputs of no class that is answered at most (`leak=0.05`, which
+    needs examples of them, see `none_label`), or several of these, with `certainty`. It is
+    fitted on the share `holdout` of the training data. A refused input is given
     `reject_label`: by default "none of the above", or -1 where the labels are numbers.
 
     `calibration="top"` (or "beta"; "temperature" for one-vs-all) makes the confidence as often right as it says, on the same
@@ -56,7 +58,10 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
 
     `class_weight` ("balanced", or a dictionary from label to weight) and `fit(..., sample_weight=)` say how
     much rows count in the training loss; promises and calibrations are about the rows as they come.
-    `verbose=True` prints the loss of ten epochs. There is no `partial_fit`: rows that came later would be
+    A missing number, NaN, is filled with the median of its column, and marked by an input of its own where the
+    training rows have some. `verbose=True` prints the loss of ten epochs. `scoring="roc_auc_ovr"` of scikit-learn takes only
+    probabilities that sum to one: say normalised=True there. Words want scikit-learn's `OneHotEncoder` before this in a
+    pipeline; `ova.train` takes tables as they are, and exports them as ONNX. There is no `partial_fit`: rows that came later would be
     standardised by others, and a promise rests on rows that nothing was trained on.
 
     `none_label` says which label in y marks examples of none of the classes. They are trained on
@@ -83,7 +88,9 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
     weight_decay: float = 1e-4
     threshold: float | None = None
     accuracy: float | None = None
-    certainty: float = 0.95  # of that promise
+    coverage: float | None = None
+    leak: float | None = None
+    certainty: float = 0.95  # of these promises
     decide_by: str = PLAIN
     calibration: str | None = None  # one that keeps the order, or None (also "none")
     holdout: float = 0.3
@@ -105,7 +112,7 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
         the same columns are taken so. New inputs are then new groups.
         """
         form = self._check()
-        X, y = validate_data(self, X, y, dtype=np.float64)
+        X, y = validate_data(self, X, y, dtype=np.float64, ensure_all_finite="allow-nan")
         check_classification_targets(y)
         rows = self._number(y)
         if len(self.classes_) < 2:
@@ -169,10 +176,16 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
 
     def _check(self) -> Formulation:
         """The formulation, after a look at the settings that can contradict each other."""
-        if self.threshold is not None and self.accuracy is not None:
-            raise BadInput("give threshold= (a number) or accuracy= (a promise), not both")
-        if self.reject_label is not None and self.threshold is None and self.accuracy is None:
+        if self.threshold is not None and self._promises:
+            said = "accuracy= (a promise; or coverage=, leak=)"
+            raise BadInput(f"give threshold= (a number) or {said}, not both")
+        if self.reject_label is not None and self.threshold is None and not self._promises:
             raise BadInput("reject_label needs a threshold= or an accuracy= to promise")
+        if self.leak is not None and self.none_label is None:
+            raise BadInput(
+                "leak= limits how many inputs of none of the classes are answered, so it needs examples "
+                "of them: none_label= says which label of y they have"
+            )
         if not 0 < self.holdout < 1:
             raise BadInput(f"holdout must lie strictly between 0 and 1, not {self.holdout}")
         if self.batch_size < 1 or (self.epochs is not None and self.epochs < 1):
@@ -191,13 +204,22 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
             )
         return form
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    @property
+    def _promises(self) -> bool:
+        return Promise(self.accuracy, self.coverage, self.leak).says
+
     @property
     def _calibrates(self) -> bool:
         return self.calibration not in (None, "none")
 
     def _held(self, n: int) -> int:
         """How many of n independent rows are kept away from training."""
-        if self.accuracy is None and not self._calibrates:
+        if not self._promises and not self._calibrates:
             return 0
         held = round(self.holdout * n)
         if not 0 < held < n:
@@ -229,13 +251,21 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
 
     def _refusal(self) -> Any:
         """What a refused input is called; never one of the classes."""
-        if self.threshold is None and self.accuracy is None:
+        if self.threshold is None and not self._promises:
             return None
         label = self.none_label if self.reject_label is None else self.reject_label
         return refusal(label, self.classes_)
 
     def _scale(self, X: Floats) -> None:
-        """Remember mean and spread of the columns; one that never varies stays as it is."""
+        """Remember mean and spread of the columns; one that never varies stays as it is.
+
+        Of what is missing the medians, and the columns where something is.
+        """
+        gaps = np.isnan(X)
+        columns = [v[~gap] if gap.any() else v for v, gap in zip(X.T, gaps.T, strict=True)]
+        self.fill_ = np.array([np.median(v) if len(v) else 0.0 for v in columns])
+        self.marked_ = np.flatnonzero(gaps.any(0))
+        X = np.where(gaps, self.fill_, X)
         self.mean_, spread = X.mean(0), X.std(0)
         self.scale_ = np.where(spread > 1e-12 * np.abs(self.mean_), spread, 1.0)
 
@@ -285,12 +315,19 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
                 self.calibration_ = CALIBRATIONS[str(self.calibration)].fit(p)
             except BadInput as error:
                 warnings.warn(f"confidences stay uncalibrated: {error}", stacklevel=3)
-        if self.accuracy is None:
+        if not self._promises:
             return
         # The order is kept, so the calibrated confidences of these rows promise what the raw ones do.
         certainty = renamed(self.certainty, self.confidence)
         values = self._decisive(X, p)
-        self.threshold_ = fit_threshold((values, p.correct), self.accuracy, certainty)
+        self.threshold_ = fit_threshold(
+            (values, p.correct),
+            self.accuracy,
+            certainty,
+            coverage=self.coverage,
+            leak=self.leak,
+            outside=None if self.leak is None else values[y == NONE].astype(np.float64),
+        )
         if not self.threshold_.promised:
             warnings.warn(f"{self.threshold_}; every input will be refused", stacklevel=3)
 
@@ -322,12 +359,15 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
         return Outputs(features=f, logits=z, log_p=log_p, target=y, normalised=normalised)
 
     def _tensor(self, X: Floats) -> Tensor:
-        return torch.from_numpy((X - self.mean_) / self.scale_)
+        gaps = np.isnan(X)
+        standard = (np.where(gaps, self.fill_, X) - self.mean_) / self.scale_
+        return torch.from_numpy(np.hstack([standard, gaps[:, self.marked_]]))
 
     def _checked(self, X: Any) -> Floats:
         """The table as numbers, if the model is fitted and the table has its columns."""
         check_is_fitted(self)
-        return np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
+        known = validate_data(self, X, dtype=np.float64, reset=False, ensure_all_finite="allow-nan")
+        return np.asarray(known)
 
     def _predictions(self, X: Floats, y: NDArray[np.int64] | None = None) -> Predictions:
         targets = np.full(len(X), NONE) if y is None else y

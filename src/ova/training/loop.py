@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import ceil, inf, isfinite
@@ -94,8 +94,11 @@ def fit(
         run.step < run.steps
         and run.epoch < recipe.epochs
         and not stops_early(run.log, recipe.patience)
+        and not run.over()
     ):
         yield from run.train_epoch()
+        if run.cut:
+            break
         run.store()
     run.finish(weights or folder / MODEL)
 
@@ -105,6 +108,7 @@ def fit_members(
 ) -> Iterator[Progress]:
     """Train every member in a folder of its own, then put their weights into one file."""
     found = {folder / MEMBER / str(k): each for k, each in enumerate(members_of(recipe))}
+    machine = for_each(machine, len(found))
     for home, each in found.items():
         home.mkdir(parents=True, exist_ok=True)
         if not (home / MODEL).exists():
@@ -144,7 +148,7 @@ def fit_both(
 ) -> Iterator[Progress]:
     """Train without and with class weights, each in a folder of its own, and keep what helps."""
     found = {way: replace(recipe, balance=way) for way in ("off", "on")}
-    homes = {way: folder / BALANCE / way for way in found}
+    homes, machine = {way: folder / BALANCE / way for way in found}, for_each(machine, len(found))
     for way, each in found.items():
         homes[way].mkdir(parents=True, exist_ok=True)
         if not (homes[way] / MODEL).exists():
@@ -156,6 +160,11 @@ def fit_both(
         checkpoint.save(weights, nets[kept].state_dict(), {"recipe": recipe.digest})
         rmtree(folder / BALANCE)
     fabric.barrier()
+
+
+def for_each(machine: Machine, trainings: int) -> Machine:
+    """The machine with the time that each of several trainings has."""
+    return replace(machine, minutes=machine.minutes / trainings) if machine.minutes else machine
 
 
 @torch.no_grad()
@@ -196,6 +205,8 @@ class Training:
         longest = recipe.epochs * self.per_epoch
         self.steps = min(recipe.steps or longest, longest)
         self.epoch, self.step, self.best = 0, 0, inf
+        self.limit, self.asked = 60 * (machine.minutes or inf), machine.asked
+        self.began, self.cut = time.perf_counter(), False  # the epoch; whether it was cut short
         self.log: list[dict[str, Any]] = []
         self.net, path = build(recipe, task), folder / CHECKPOINT
         tensors, facts = checkpoint.load(path) if path.exists() else ({}, {})
@@ -228,9 +239,15 @@ class Training:
         """The network that validation and prediction use."""
         return self.net if self.average is None else self.average.module
 
-    def train_epoch(self) -> Iterator[Progress]:
-        """One pass over the training set and one over the validation set."""
-        began, rank, world = time.perf_counter(), self.fabric.global_rank, self.fabric.world_size
+    def over(self) -> bool:
+        """Whether the time is up or somebody asks for the end, once there is an epoch to end with."""
+        spent = sum(row.get("seconds", 0) for row in self.log) + time.perf_counter() - self.began
+        return bool(self.log) and (spent > self.limit or self.asked())
+
+    def train_epoch(self) -> Generator[Progress, None, None]:
+        """One pass over the training set and one over the validation set, unless its time is up."""
+        began = self.began = time.perf_counter()
+        rank, world = self.fabric.global_rank, self.fabric.world_size
         task, recipe = self.task, self.recipe
         # All noise of an epoch follows from its number, so a resumed run needs no saved random state.
         torch.manual_seed(seed_of(recipe.seed, self.epoch, rank))
@@ -243,6 +260,10 @@ class Training:
         self.wrapped.train()
         batches = task.train.batches(mine)
         for rows, own, (x, y) in zip(whole, mine, batches, strict=True):
+            # An epoch that is cut counts for nothing, so only where an earlier one was kept.
+            if recipe.keep == "best" and world == 1 and self.over():
+                self.cut = True
+                return
             lr = learning_rate(recipe, self.step, self.per_epoch, self.steps)
             set_learning_rate(self.rule, lr)
             x = self.changed(x, own, self.epoch, noise)  # noqa: PLW2901
@@ -260,6 +281,7 @@ class Training:
         row = {"epoch": self.epoch, "loss": loss, "accuracy": accuracy}
         row |= {"validation_loss": held_loss, "validation_accuracy": held_accuracy, "lr": lr}
         self.log.append({**row, "seconds": round(time.perf_counter() - began, 3)})
+        self.began = time.perf_counter()
         yield Progress(self.epoch, self.step, self.steps, examples, tally, self.log[-1])
 
     def backward(self, x: Tensor, y: Tensor, scale: float, tally: Tally) -> None:

@@ -12,6 +12,7 @@ from ova.training.stages import Event, Stage
 
 T = TypeVar("T")
 QUIET = 10.0  # seconds between plain lines
+EPOCH = 1.0  # of the end of an epoch, which has the validation numbers
 
 
 def show(events: Generator[Event, None, T], name: str, console: Console | None) -> T:
@@ -114,7 +115,8 @@ class Lines:
                 self.say(stage(event))
             return
         speed, self.held = self.speed.of(event), held_out(event, self.held)
-        if now - self.said > QUIET or (event.row and event.step == event.steps):
+        ended = event.row and (event.step == event.steps or now - self.said > EPOCH)
+        if now - self.said > QUIET or ended:
             self.say(f"step {event.step}/{event.steps}  {epoch(event, speed)}{self.held}")
 
     def say(self, text: str) -> None:

@@ -52,6 +52,7 @@ KINDS = {  # of the cells of columns that may have others than numbers
     "label": NAME,
     "kind": NAME,
 }
+IN_MODEL, OF_MODEL = "run", "model.json"  # the run in a model folder, and what marks that
 RUNS, ALL_CURVES = "runs.jsonl", "curves.jsonl"  # of a collection, beside MEASUREMENTS
 PARTS = ("recipe", "manifest", "calibration", "log")  # of each run, in its line of RUNS
 LISTS = {"log": ("epoch",), "trials": ("trial", "value")}  # of rows with these keys
@@ -89,6 +90,12 @@ def write_measurements(folder: Path, rows: Iterable[Row], curves: Sequence[Row])
 def is_run(folder: Path) -> bool:
     """Whether the folder is of one run."""
     return any((folder / name).is_file() for name in MARKS) and not is_collection(folder)
+
+
+def model_of(folder: Path) -> Path | None:
+    """The model folder that the run in a folder belongs to, if it does."""
+    ours = folder.name == IN_MODEL and (folder.parent / OF_MODEL).is_file()
+    return folder.parent if ours else None
 
 
 def is_collection(folder: Path) -> bool:

@@ -1,7 +1,7 @@
 """From the user's files and options to a task and a recipe: read, checked, split, prepared."""
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from ova.predictions import NONE
 from ova.predictions.sets import TEST, SetName
 from ova.training.balance import uneven
 from ova.training.recipe import OWN, Recipe, is_name, override
+from ova.userdata.encoding import remark
 from ova.userdata.kind import Encoded, Preparation
 from ova.userdata.kinds import ENCODER, HEAD_ONLY, HEAD_STEPS, KINDS, STEPS, length
 from ova.userdata.labels import (
@@ -33,15 +34,16 @@ from ova.userdata.labels import (
     unlabelled,
 )
 from ova.userdata.layout import divided
+from ova.userdata.origin import Origin, Origins, beginning
 from ova.userdata.request import Request
-from ova.userdata.rows import whole
+from ova.userdata.rows import FILE, Frame, whole
 from ova.userdata.split import HELD, RULE, notes_on, split
 
 STRANGE = SetName.ood("none")  # the set of the test rows of none of the classes
 OUTSIDE = SetName.ood("outside")  # the set of the user's examples of none of the classes
 TO_CHOOSE = SetName.to_choose("outside")  # those of them that choose the score that decides
 NAMED = 5  # bad rows that a message names
-CUT = 200  # characters of an input by which a training row is called
+Further = tuple[dict[str, InMemory], list[str], dict[str, Origin]]  # sets, notes, their origins
 
 
 @dataclass(frozen=True)
@@ -54,12 +56,16 @@ class Gathered:
     preparation: Preparation
     notes: tuple[str, ...]
     named: Callable[[int], str]  # what a training row is called
+    origins: Origins = field(default_factory=dict, repr=False)  # of the sets
+    own_epochs: bool = False  # whether the user said how many
 
 
 def gather(request: Request) -> Gathered:
     """Read the data, divide it, learn the preparation on the training part."""
     given, request = request, divided(request)
     kind = next(name for name, kind in KINDS.items() if kind.fits(request))
+    if request.size and not request.data.is_dir():
+        raise BadInput(f"--size is for a folder of images; {request.data} is a {kind}")
     frame, labels, sources = labelled(request.data, request)
     examined = KINDS[kind].examine(frame, request)
     groups = groups_of(request.data, frame, request) if request.group else examined.keys
@@ -74,15 +80,20 @@ def gather(request: Request) -> Gathered:
     target = targets(labels, classes)
     preparation = examined.learn(parts["train"])
     sets = sets_of(examined.encode(preparation), target, parts)
+    source = source_of(request.data, frame, preparation, labels)
+    origins = origins_of(rows_of(target, parts), source)
     train, validation = sets.pop("train"), sets.pop("validation")
     notes = [f"trained on {request.data}, tested on {request.test}"] * (given != request)
+    for path in filter(None, (request.data, request.test, request.outside)):
+        notes += remark(path)
     notes += [*examined.notes, *dropped]
     notes += notes_on([(examined.keys[row], groups[row], labels[row]) for row in kept])
     notes += untrained(labels, {*found} - {*classes}, parts)
     notes += outsiders(labels, request.none.strip(), parts)
-    for more, said in further(request, classes, preparation, train):
+    for more, said, where in further(request, classes, preparation, train):
         sets |= more
         notes += said
+        origins |= where
     task = Task(
         classes=classes,
         shape=preparation.shape,
@@ -93,14 +104,14 @@ def gather(request: Request) -> Gathered:
         augment=examined.augment,
         sources={**sources, **sources_of(request)},
     )
-    cells = frame.columns[preparation.column] if preparation.column else [""] * len(frame)
 
     def named(trained: int) -> str:
         row = parts["train"][trained]
-        return called(row, labels[row], cells[row])
+        return called(row, labels[row], source.cells[row] if source.cells else "")
 
     recipe = recipe_of(request, name_of(given.data), kind, task)
-    return Gathered(kind, task, recipe, preparation, tuple(notes), named)
+    asked = any(setting.startswith("epochs=") for setting in request.settings)
+    return Gathered(kind, task, recipe, preparation, tuple(notes), named, origins, asked)
 
 
 def called(row: int, label: str | None, cell: object) -> str:
@@ -109,9 +120,8 @@ def called(row: int, label: str | None, cell: object) -> str:
     >>> called(16, "cat", "photos/felix.jpg"), called(0, "yes", "")
     ('row 17 (cat): photos/felix.jpg', 'row 1 (yes)')
     """
-    text = " ".join(str(cell).split())
-    said = f"row {row + 1} ({label})"
-    return f"{said}: {text[:CUT]}{'...' * (len(text) > CUT)}" if text else said
+    text, said = beginning(cell), f"row {row + 1} ({label})"
+    return f"{said}: {text}" if text else said
 
 
 def itself(examples: InMemory) -> Examples:
@@ -167,36 +177,52 @@ def sets_of(
     encoded: Encoded, target: Tensor, parts: Mapping[str, Sequence[int]]
 ) -> dict[str, InMemory]:
     """The rows of each part as a set; of the test rows those of no class are a set of their own."""
+    lengths = encoded.lengths
+    return {
+        name: InMemory(encoded.x[i], target[i], None if lengths is None else lengths[i])
+        for name, i in rows_of(target, parts).items()
+    }
+
+
+def rows_of(target: Tensor, parts: Mapping[str, Sequence[int]]) -> dict[str, Tensor]:
+    """The rows of each set: those of the parts, the test rows of no class apart."""
     rows: dict[str, Tensor] = {}
     for name, part in parts.items():
         rows[name] = torch.tensor(part, dtype=torch.long)
         if name == TEST and (strange := target[rows[TEST]] == NONE).any():
             rows |= {TEST: rows[TEST][~strange], STRANGE: rows[TEST][strange]}
-    lengths = encoded.lengths
-    return {
-        name: InMemory(encoded.x[i], target[i], None if lengths is None else lengths[i])
-        for name, i in rows.items()
-    }
+    return rows
+
+
+def source_of(
+    path: Path, frame: Frame, preparation: Preparation, labels: Sequence[str | None]
+) -> Origin:
+    """What rows of a file or of a folder of images can be shown by."""
+    column = preparation.column
+    return Origin(path, (), frame.columns[column] if column else (), labels, column == FILE)
+
+
+def origins_of(rows: Mapping[str, Tensor], source: Origin) -> dict[str, Origin]:
+    """The source of the rows of each set."""
+    return {name: replace(source, rows=part.tolist()) for name, part in rows.items()}
 
 
 def further(
     request: Request, classes: Sequence[str], preparation: Preparation, trained: InMemory
-) -> Iterator[tuple[dict[str, InMemory], list[str]]]:
+) -> Iterator[Further]:
     """Sets from further files, with notes: rows to test on, and examples of none of the classes."""
     if request.test is not None:
-        sets, notes = tested(request, request.test, classes, preparation)
+        sets, notes, origins = tested(request, request.test, classes, preparation)
         known = {row.tobytes() for row in trained.x.numpy()}
         again = sum(row.tobytes() in known for part in sets.values() for row in part.x.numpy())
         if again:
             notes.append(f"{again} test rows are also among those to train on")
-        yield sets, notes
+        yield sets, notes, origins
     if request.outside is not None:
         yield strangers(request, request.outside, preparation)
 
 
-def strangers(
-    request: Request, path: Path, preparation: Preparation
-) -> tuple[dict[str, InMemory], list[str]]:
+def strangers(request: Request, path: Path, preparation: Preparation) -> Further:
     """The user's examples of none of the classes, each once: they may carry a promise.
 
     A third by lot may choose the score that decides, and is for nothing else.
@@ -220,13 +246,14 @@ def strangers(
     parts: dict[str, list[int]] = {OUTSIDE: sorted(lot[cut:])}
     if cut:
         parts[TO_CHOOSE] = sorted(lot[:cut])
-    outside = sets_of(encoded, torch.full((len(encoded.x),), NONE), parts)
-    return outside, [*dropped, *notes]
+    target = torch.full((len(encoded.x),), NONE)
+    origins = origins_of(rows_of(target, parts), source_of(path, frame, preparation, ()))
+    return sets_of(encoded, target, parts), [*dropped, *notes], origins
 
 
 def tested(
     request: Request, path: Path, classes: Sequence[str], preparation: Preparation
-) -> tuple[dict[str, InMemory], list[str]]:
+) -> Further:
     """The user's own test rows; those with a label that was not trained are outside."""
     frame, labels, _ = labelled(path, request)
     encoded, target = preparation.encode(frame), targets(labels, classes)
@@ -239,7 +266,8 @@ def tested(
         parts[SetName.ood("test")] = strange
         said = "test rows have a label that was not trained: they count as outside"
         notes.append(f"{len(strange)} {said}")
-    return sets_of(encoded, target, parts), notes
+    origins = origins_of(rows_of(target, parts), source_of(path, frame, preparation, labels))
+    return sets_of(encoded, target, parts), notes, origins
 
 
 def sources_of(request: Request) -> dict[str, str]:
@@ -255,6 +283,7 @@ def sources_of(request: Request) -> dict[str, str]:
         "--drop": ", ".join(request.drop),
         "--skip-bad": "yes" * request.skip_bad,
         "--mirror": "yes" * request.mirror,
+        "--size": str(request.size or ""),
         "--outside": "a third chooses the score" * (request.outside is not None),
     }
     said = {option: value for option, value in read_as.items() if value}

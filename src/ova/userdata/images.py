@@ -19,8 +19,9 @@ from ova.userdata.kind import Encoded, Examined, Kind, whole
 from ova.userdata.request import Request
 from ova.userdata.rows import FILE, Frame
 
-LARGEST, SMALLEST = 64, 16  # pixels a side, unless an encoder wants others
-MOST = 1 << 12  # pixels a side that a model folder may ask for
+LARGEST, SMALLEST = 64, 16  # pixels a side, unless an encoder or the user wants others
+LEAST, MOST = 8, 1 << 12  # pixels a side that may be asked for
+THUMBNAIL = 96  # pixels a side on a page, at most
 SAMPLE = 200  # images whose size is looked at
 
 
@@ -49,6 +50,15 @@ class Pixels:
         """Channels, height, width."""
         return (3, self.size, self.size)
 
+    @property
+    def takes(self) -> str:
+        """Every library resizes in a way of its own, so ours is named."""
+        return (
+            f"uint8 N x 3 x {self.size} x {self.size}, red first: the image turned as EXIF says, its centre "
+            f"square, cv2.resize to {self.size} pixels with INTER_AREA where it is larger and INTER_LINEAR "
+            "where it is smaller"
+        )
+
     def encode(self, frame: Frame) -> Encoded:
         """The images; a file that is none is named."""
         files = frame.column(FILE, "the images")
@@ -70,6 +80,21 @@ class Pixels:
     def example(self, count: int, draw: torch.Generator) -> Tensor:
         """Random pixels."""
         return torch.randint(0, 256, (count, *self.shape), generator=draw, dtype=torch.uint8)
+
+    def words(self, _: Tensor, /) -> str:
+        """Files have names."""
+        return ""
+
+    def picture(self, x: Tensor) -> bytes:
+        """What the network sees, small enough for a page."""
+        import cv2
+
+        image = np.ascontiguousarray(
+            x.numpy().transpose(1, 2, 0)[:, :, ::-1]
+        )  # cv2 wants blue first
+        if self.size > THUMBNAIL:
+            image = cv2.resize(image, (THUMBNAIL, THUMBNAIL), interpolation=cv2.INTER_AREA)
+        return bytes(cv2.imencode(".png", image)[1])
 
     def to_json(self) -> dict[str, Any]:
         """Three numbers and two triples."""
@@ -116,6 +141,13 @@ def read(file: str | Sent, size: int) -> np.ndarray | str:
     return square.transpose(2, 0, 1)
 
 
+def asked_size(size: int) -> int:
+    """The size that the user wants, if it is one; 0 where nothing was said."""
+    if size and not LEAST <= size <= MOST:
+        raise BadInput(f"--size {size}: wanted {LEAST} to {MOST} pixels a side")
+    return size
+
+
 def usual_size(files: Sequence[str]) -> int:
     """The median of the shorter sides of some of the images, within what a small network likes."""
     some = files[:: max(1, len(files) // SAMPLE)]
@@ -132,7 +164,9 @@ def examine(frame: Frame, request: Request) -> Examined:
         raise BadInput(f"--text names a column, but {request.data} is a folder of images")
     files = frame.columns[FILE]
     known = from_encoder(request.encoder) if request.encoder else None
-    draft = known or Pixels(usual_size(files))
+    draft = known or Pixels(asked_size(request.size) or usual_size(files))
+    if known and request.size not in (0, known.size):
+        raise BadInput(f"--size {request.size}: the encoder takes {known.size} pixels a side")
     encoded = draft.encode(frame)
 
     def learn(rows: Sequence[int]) -> Pixels:
@@ -173,5 +207,5 @@ KIND = Kind(
     load=from_json,
     settings={"model": "resnet20", "optimiser": "adamw", "lr": 3e-3, "weight_decay": 0.05,
               "schedule": "cosine"},
-    steps=8_000, epochs=(15, 100), batch=(16, 128),
+    steps=8_000, epochs=(15, 100), batch=(16, 128), minutes=10.0,
 )  # fmt: skip

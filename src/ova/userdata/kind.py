@@ -33,6 +33,10 @@ class Preparation(Protocol):
     def shape(self) -> tuple[int, ...]:
         """What the backbone is built for."""
 
+    @property
+    def takes(self) -> str:
+        """What `encode` makes of an input, in words exact enough to do the same elsewhere."""
+
     def encode(self, frame: Frame) -> Encoded:
         """Rows as a tensor."""
         ...
@@ -43,6 +47,14 @@ class Preparation(Protocol):
 
     def example(self, count: int, draw: torch.Generator) -> Tensor:
         """Encoded inputs at random, to try a network with."""
+        ...
+
+    def words(self, x: Tensor, /) -> str:
+        """An encoded row to read, where no column of the input says what it is; else nothing."""
+        ...
+
+    def picture(self, x: Tensor, /) -> bytes:
+        """An encoded row to look at, as PNG; nothing where it is no image."""
         ...
 
     def to_json(self) -> dict[str, Any]:
@@ -73,6 +85,7 @@ class Kind:
     steps: int  # of training, about
     epochs: tuple[int, int]  # at least, at most
     batch: tuple[int, int]  # the same
+    minutes: float = 0.0  # of training at most, if the user says nothing; 0: no limit
 
 
 def whole(value: Any, low: int, high: int) -> bool:

@@ -48,4 +48,9 @@ def length(kind: Kind, rows: int) -> dict[str, int]:
     batch = next(size for size in (16, 32, 64, 128, 256) if size >= min(high, rows / 32, 256))
     batch = max(low, batch)
     epochs = min(max(kind.steps * batch // rows, kind.epochs[0]), kind.epochs[1])
-    return {"batch_size": batch, "epochs": epochs, "patience": max(5, epochs // 4)}
+    return {"batch_size": batch, "epochs": epochs, "patience": patience(epochs)}
+
+
+def patience(epochs: int) -> int:
+    """For how many epochs without a better validation loss training goes on."""
+    return max(5, epochs // 4)

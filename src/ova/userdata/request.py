@@ -21,6 +21,7 @@ class Request:
     outside: Path | None = None  # examples of none of the classes, to report on
     drop: tuple[str, ...] = ()
     skip_bad: bool = False
+    size: int = 0  # pixels a side of images; 0: what most of them have, within bounds
     mirror: bool = False  # images mirrored at random while training
     balance: bool | None = None  # class weights; None: tried where classes are uneven
     seed: int = 0

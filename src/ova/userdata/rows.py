@@ -15,10 +15,10 @@ from typing import Any, TextIO
 from ova.data.folders import ENDINGS
 from ova.errors import BadInput
 from ova.files import checked, not_utf8, parsed, reading
+from ova.userdata.encoding import PACKED, UTF8, encoding_of
 
 CHUNK = 1024  # rows that are in memory at a time while predicting
 LARGEST_CELL = 1 << 24
-PACKED = ".gz"
 FILE = "file"  # the column of image paths
 
 
@@ -119,7 +119,14 @@ def text_file(path: Path, column: str) -> Iterator[Frame]:
     # Bytes that are no UTF-8 become lone surrogates, so that only their own cells are bad.
     with (
         reading(path, "a whole file of text"),
-        opened(path, "rt", encoding="utf-8-sig", errors="surrogateescape", newline="") as file,
+        # JSON is UTF-8 by definition.
+        opened(
+            path,
+            "rt",
+            encoding=UTF8 if kind == ".jsonl" else encoding_of(path),
+            errors="surrogateescape",
+            newline="",
+        ) as file,
     ):
         if kind == ".txt":
             yield from lines(file, column, CHUNK)

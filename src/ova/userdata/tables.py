@@ -59,6 +59,12 @@ class Columns:
         """The number of inputs of the network."""
         return (self.width + len(self.marked),)
 
+    @property
+    def takes(self) -> str:
+        """Numbers as they are, words one-hot."""
+        names = ", ".join(f"{c.name} ({len(c.words)})" if c.words else c.name for c in self.columns)
+        return f"float64 N x {self.width}: {names}; words one-hot, a missing number NaN"
+
     def encode(self, frame: Frame) -> Encoded:
         """The cells as float64, so that a large number keeps its digits until it is standardised."""
         x, bad = np.zeros((len(frame), self.width)), dict(frame.bad)
@@ -98,6 +104,25 @@ class Columns:
         gone = torch.rand(count, len(marked), generator=draw) < 0.1
         x[:, marked] = x[:, marked].masked_fill(gone, math.nan)
         return x
+
+    def words(self, x: Tensor) -> str:
+        """The cells with the names of their columns.
+
+        >>> Columns((Column("length"), Column("hue", ("blue", "red")))).words(torch.tensor([3.25, 0, 1]))
+        'length 3.25, hue red'
+        """
+        cells = iter(x.tolist())
+        said = []
+        for column in self.columns:
+            values = [next(cells) for _ in range(column.width)]
+            known = (word for word, there in zip(column.words, values, strict=False) if there)
+            cell = next(known, "?") or "?" if column.words else f"{values[0]:.6g}"
+            said.append(f"{column.name} {'?' if cell == 'nan' else cell}")
+        return ", ".join(said)
+
+    def picture(self, _: Tensor, /) -> bytes:
+        """None."""
+        return b""
 
     def to_json(self) -> dict[str, Any]:
         """Names and words of the columns; means, scales and fillings of what they become."""

@@ -36,6 +36,13 @@ class Tokens:
         """Size of the vocabulary, and the longest text."""
         return (self.tokenizer.get_vocab_size(), self.length)
 
+    @property
+    def takes(self) -> str:
+        """The tokenizer is a file of its own."""
+        return (
+            f"int64 N x L: ids of {TOKENIZER}, {self.length} at most, the rest of a row {self.pad}"
+        )
+
     def encode(self, frame: Frame) -> Encoded:
         """Token ids; an empty text is named."""
         cells, bad = texts_of(frame, self.column)
@@ -56,6 +63,14 @@ class Tokens:
         x = torch.randint(5, self.shape[0], (count, self.length), generator=draw)
         lengths = torch.randint(2, self.length + 1, (count, 1), generator=draw)
         return torch.where(torch.arange(self.length) < lengths, x, self.pad)
+
+    def words(self, _: Tensor, /) -> str:
+        """The column has the texts."""
+        return ""
+
+    def picture(self, _: Tensor, /) -> bytes:
+        """None."""
+        return b""
 
     def to_json(self) -> dict[str, Any]:
         """All but the tokenizer, which has its own file."""

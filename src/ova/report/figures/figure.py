@@ -23,6 +23,7 @@ class Figure:
     section: str  # of `ova.report.sections.SECTIONS`
     rows: Callable[[Sequence[Run]], list[Row]]
     draw: Callable[[Sequence[Row], Sequence[str]], theme.Chart]
+    still: bool = False  # its scale is another than the slider's
 
     def spec(self, rows: Sequence[Row], labels: Sequence[str]) -> dict[str, Any]:
         """The chart as Vega-Lite, quickly: unchecked (the tests check it) and without copying rows."""
