@@ -27,6 +27,8 @@ COMMANDS = {
     "score": "score",
     "train": "train",
     "predict": "predict",
+    "review": "review",
+    "extend": "extend",
     "export": "export",
     "tune": "tune",
     "list": "catalogue",

@@ -22,7 +22,7 @@ def el(name: str, *children: Any, **attributes: Any) -> Markup:
     return Markup(f"<{name}{written(attributes)}>{inside}" + ("" if name in VOID else f"</{name}>"))
 
 
-VOID = ("br", "input", "meta", "hr")
+VOID = ("br", "input", "meta", "hr", "img")
 
 
 def join(*children: Any) -> Markup:

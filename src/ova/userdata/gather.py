@@ -20,7 +20,7 @@ from ova.predictions import NONE
 from ova.predictions.sets import TEST, SetName
 from ova.training.balance import uneven
 from ova.training.recipe import OWN, Recipe, is_name, override
-from ova.userdata.kind import Encoded, Preparation
+from ova.userdata.kind import Encoded, Examined, Preparation
 from ova.userdata.kinds import ENCODER, HEAD_ONLY, KINDS, length
 from ova.userdata.labels import (
     LABEL,
@@ -34,7 +34,7 @@ from ova.userdata.labels import (
 )
 from ova.userdata.layout import divided
 from ova.userdata.request import Request
-from ova.userdata.rows import whole
+from ova.userdata.rows import Frame, whole
 from ova.userdata.split import HELD, RULE, notes_on, split
 
 STRANGE = SetName.ood("none")  # the set of the test rows of none of the classes
@@ -56,8 +56,24 @@ class Gathered:
     named: Callable[[int], str]  # what a training row is called
 
 
-def gather(request: Request) -> Gathered:
-    """Read the data, divide it, learn the preparation on the training part."""
+@dataclass(frozen=True)
+class Divided:
+    """The user's rows, checked and divided: what each part holds, by the numbers of the rows."""
+
+    request: Request  # with the test rows that a folder may bring
+    kind: str
+    frame: Frame
+    labels: Sequence[str | None]
+    examined: Examined
+    parts: Mapping[str, Sequence[int]]
+    classes: tuple[str, ...]
+    target: Tensor
+    sources: Mapping[str, str]
+    notes: tuple[str, ...]
+
+
+def divide(request: Request) -> Divided:
+    """Read the data, find what cannot be used, and divide the rest by lot."""
     given, request = request, divided(request)
     kind = next(name for name, kind in KINDS.items() if kind.fits(request))
     frame, labels, sources = labelled(request.data, request)
@@ -71,15 +87,33 @@ def gather(request: Request) -> Gathered:
     lots = split([groups[row] for row in kept], request.seed, held)
     parts = {name: [kept[i] for i in rows] for name, rows in lots.items()}
     classes = trained(request, found, {labels[row] for row in parts["train"]})
-    target = targets(labels, classes)
-    preparation = examined.learn(parts["train"])
-    sets = sets_of(examined.encode(preparation), target, parts)
-    train, validation = sets.pop("train"), sets.pop("validation")
     notes = [f"trained on {request.data}, tested on {request.test}"] * (given != request)
     notes += [*examined.notes, *dropped]
     notes += notes_on([(examined.keys[row], groups[row], labels[row]) for row in kept])
     notes += untrained(labels, {*found} - {*classes}, parts)
     notes += outsiders(labels, request.none.strip(), parts)
+    return Divided(
+        request=request,
+        kind=kind,
+        frame=frame,
+        labels=labels,
+        examined=examined,
+        parts=parts,
+        classes=classes,
+        target=targets(labels, classes),
+        sources=sources,
+        notes=tuple(notes),
+    )
+
+
+def gather(request: Request) -> Gathered:
+    """Read the data, divide it, learn the preparation on the training part."""
+    name, found = name_of(request.data), divide(request)
+    request, parts, classes = found.request, found.parts, found.classes
+    frame, labels, examined = found.frame, found.labels, found.examined
+    preparation, notes = examined.learn(parts["train"]), [*found.notes]
+    sets = sets_of(examined.encode(preparation), found.target, parts)
+    train, validation = sets.pop("train"), sets.pop("validation")
     for more, said in further(request, classes, preparation, train):
         sets |= more
         notes += said
@@ -91,7 +125,7 @@ def gather(request: Request) -> Gathered:
         evaluations={name: partial(itself, part) for name, part in sets.items()},
         prepare=preparation.prepare,
         augment=examined.augment,
-        sources={**sources, **sources_of(request)},
+        sources={**found.sources, **sources_of(request)},
     )
     cells = frame.columns[preparation.column] if preparation.column else [""] * len(frame)
 
@@ -99,8 +133,8 @@ def gather(request: Request) -> Gathered:
         row = parts["train"][trained]
         return called(row, labels[row], cells[row])
 
-    recipe = recipe_of(request, name_of(given.data), kind, task)
-    return Gathered(kind, task, recipe, preparation, tuple(notes), named)
+    recipe = recipe_of(request, name, found.kind, task)
+    return Gathered(found.kind, task, recipe, preparation, tuple(notes), named)
 
 
 def called(row: int, label: str | None, cell: object) -> str:
