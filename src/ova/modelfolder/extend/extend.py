@@ -36,6 +36,7 @@ from ova.training.recipe import OWN, Recipe
 from ova.training.rows import Labelled
 from ova.userdata.gather import STRANGE, Gathered, itself
 
+CLAIMED = 0.1  # share of rows of new classes beyond which a word is said
 STAYED, CAME, NONE_OF = "classes that stay", "classes that are new", "none of the classes"
 
 
@@ -85,6 +86,8 @@ def extend(
     threshold = threshold_of(model, by_score, asked.wanted, stored.seed)
     trained = summed_up(rows, by_score, evidence, threshold, gathered)
     kept = held(rows[CARRIES], by_score[CARRIES])
+    if not asked.refit:
+        notes = (*notes, *claimed(rows[VALIDATION], change))
     moved, classes = what_moved(model, sets, by_score, threshold, change)
     check_kept(by_score[TEST], threshold, change)
     return Extended(
@@ -147,6 +150,18 @@ def check_new(change: Change, train: Rows, found: LabelledRows | None) -> None:
                 f"the new class {name!r} has no row to train on: of its {counts[name]} rows, some are held "
                 "out by lot to promise and to report on; some ten different ones are needed"
             )
+
+
+def claimed(held_out: Predictions, change: Change) -> list[str]:
+    """A word on rows of new classes that rows of the head which stayed as they are still claim."""
+    new = np.isin(held_out.target, change.new)
+    taken = new & ~np.isin(held_out.prediction, change.new)
+    if taken.sum() <= CLAIMED * new.sum():
+        return []
+    return [
+        f"{int(taken.sum())} of {int(new.sum())} validation rows of new classes are still claimed by a class "
+        "whose row of the head stayed as it was; --refit fits all rows"
+    ]
 
 
 def of_others(sets: Mapping[str, Rows]) -> dict[str, Rows]:
