@@ -7,8 +7,6 @@ from typer import Argument, Option
 
 from ova.cli import options
 from ova.cli.console import plain_console
-from ova.errors import BadInput
-from ova.modelfolder import outputs
 
 
 def extend(
@@ -77,52 +75,27 @@ def extend(
 
         ova extend model2/ --remove spam --merge "card,credit card=card" --out model3
     """
-    inputs = [path for path in (model, data, test, outside, labelled) if path is not None]
-    outputs.check_folder("--out", out, inputs)
-    if labelled is None and not remove and not merge:
-        raise BadInput("there is nothing to do: give labelled rows, --remove or --merge")
-    from ova.modelfolder.extend import extend as work
-    from ova.modelfolder.extend.change import change
-    from ova.modelfolder.extend.keep import check_out, keep
-    from ova.modelfolder.extend.labelled import read, unknown_to
-    from ova.modelfolder.extend.moved import cells
-    from ova.modelfolder.extend.moved import lines as moved_lines
-    from ova.modelfolder.extend.stored import stored
-    from ova.modelfolder.folder import load
+    from ova.modelfolder.extend.carry import Wish, carry_out, lines
     from ova.modelfolder.names import REPORT
-    from ova.posthoc.threshold import Promise, check_promise
-    from ova.report.extended import Facts, extended_page
-    from ova.userdata.request import Request
+    from ova.posthoc.threshold import Promise
 
-    console = plain_console()
-    check_out(out)
-    loaded = load(model)
-    fresh = options.names(new)
-    found = None
-    if labelled is not None:
-        found = read(loaded, labelled, fresh, label, skip_bad)
-    request = Request(data=data, test=test, outside=outside) if data is not None else None
-    rows = stored(loaded, model, request)
-    if found is not None:
-        found = unknown_to(rows, found)
-    wanted = Promise(accuracy, coverage, leak, certainty)
-    if wanted.says:
-        check_promise(wanted, outside=())
-    names = [] if found is None else [n for n in found.names if n not in loaded.classes]
-    planned = change(loaded.classes, names, remove or [], merge or [])
-    asked = work.Asked(wanted if wanted.says else None, score, refit)
-    made = work.extend(loaded, rows, found, planned, asked)
-    told = [*work.lines(made), *made.notes]
-    promise = [*made.trained.shown.lines(planned.after)]
-    facts = Facts(
-        done=told,
-        promise=promise,
-        outcomes=[f"{name}: {outcome}" for name, outcome in made.trained.outcomes.items()],
-        kinds=[cells(each) for each in made.moved.values()],
-        classes=[cells(each) for each in made.classes],
+    wish = Wish(
+        out=out,
+        labelled=labelled,
+        data=data,
+        test=test,
+        outside=outside,
+        label=label,
+        new=tuple(options.names(new)),
+        remove=tuple(remove or ()),
+        merge=tuple(merge or ()),
+        wanted=Promise(accuracy, coverage, leak, certainty),
+        score=score,
+        refit=refit,
+        skip_bad=skip_bad,
     )
-    keep(made, loaded, model, out, extended_page(facts))
-    for line in (*told, *promise, *moved_lines(made.moved, made.classes)):
+    made, console = carry_out(model, wish), plain_console()
+    for line in lines(made):
         console.print(line, soft_wrap=True, markup=False)
     console.print(f"report: {out / REPORT}", soft_wrap=True)
     console.print(f"next: ova predict {out} INPUT", soft_wrap=True)

@@ -7,8 +7,8 @@ import typer
 from typer import Argument, Option
 
 from ova.cli import options
-from ova.errors import BadInput
-from ova.modelfolder import outputs
+
+SHOWN = 10  # groups that are printed
 
 
 def review(
@@ -41,22 +41,14 @@ def review(
 
         ova extend model/ review/review.csv --data mails.csv --out model2
     """
-    if not 0 <= below <= 1:
-        raise BadInput(f"--below {below} is no confidence; give a number from 0 to 1")
     from ova.modelfolder.folder import load
-    from ova.modelfolder.review.review import PAGE, SHEET, write
-    from ova.modelfolder.review.review import review as work
+    from ova.modelfolder.review.review import PAGE, SHEET, carry_out
 
-    outputs.check_folder("--out", out, [model, *log])
-    if (out / SHEET).exists():
-        raise BadInput(f"{out / SHEET} is there already, perhaps filled in; name another --out")
-    loaded = load(model)
-    found = work(loaded, log, below)
-    write(found, loaded, out)
+    found = carry_out(load(model), model, log, out, below)
     for line in found.lines():
         typer.echo(line)
-    for number, rows in enumerate(found.members[:10], 1):
-        words = " ".join(found.words[number - 1])
-        typer.echo(f"{number:>3} {len(rows):>6}  {words or found.nearest[number - 1][0]}")
+    for number, rows in enumerate(found.members[:SHOWN], 1):
+        words = " ".join(found.words[number - 1]) or ", ".join(found.nearest[number - 1])
+        typer.echo(f"{number:>3} {len(rows):>6}  {words}")
     typer.echo(f"look at {out / PAGE}, fill in {out / SHEET}")
     typer.echo(f"next: ova extend {model} {out / SHEET} --data DATA --out MODEL2")

@@ -42,7 +42,7 @@ def extended_page(facts: Facts) -> str:
                 "answered by both.",
                 class_="lead",
             ),
-            el("div", cards, class_="cards"),
+            el("div", el("div", cards, class_="cards"), class_="model"),
             table(("test rows", *HEAD), facts.kinds, "Before and after", "sheet"),
             el("h2", "By class"),
             table(("class", *HEAD), facts.classes, "The classes that stay", "sheet")

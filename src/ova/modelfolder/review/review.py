@@ -8,6 +8,7 @@ import numpy as np
 
 from ova.errors import BadInput
 from ova.files import write_text
+from ova.modelfolder import outputs
 from ova.modelfolder.folder import Model
 from ova.modelfolder.review import naming
 from ova.modelfolder.review.asked import MOST, Asked, asked
@@ -42,6 +43,18 @@ class Review:
         if found.left:
             yield f"the first {MOST} of them are shown, {found.left} more are not; review these first"
         yield f"{grouped} of them are in {len(self.members)} groups, {len(self.alone)} are like no others"
+
+
+def carry_out(model: Model, folder: Path, log: Sequence[str], out: Path, below: float) -> Review:
+    """Review a log, and write page and sheet; a sheet that is there may be filled in, and stays."""
+    if not 0 <= below <= 1:
+        raise BadInput(f"--below {below} is no confidence; give a number from 0 to 1")
+    outputs.check_folder("--out", out, [folder, *log])
+    if (out / SHEET).exists():
+        raise BadInput(f"{out / SHEET} is there already, perhaps filled in; name another --out")
+    found = review(model, log, below)
+    write(found, model, out)
+    return found
 
 
 def review(model: Model, log: Sequence[str], below: float) -> Review:
