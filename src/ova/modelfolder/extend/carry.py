@@ -19,7 +19,6 @@ from ova.posthoc.threshold import Promise, check_promise
 from ova.report.extended import Facts, extended_page
 from ova.userdata.request import Request
 
-
 NOTHING = Promise()
 
 
