@@ -73,7 +73,7 @@ def test_one_vs_all_a_row_of_a_class_is_fitted_without_looking_at_the_others(nam
             head.weight[:3] += seed * torch.randn(3, 6)  # type: ignore[index,operator]
             if hasattr(head, "bias"):
                 head.bias[:3] -= seed  # type: ignore[index,operator]
-            head.weight[3] = 0.0  # type: ignore[index,operator]
+            head.weight[3] = 0.0  # type: ignore[operator]
         fit_rows(head, form, [3], rows, rows)
         found.append(head(rows.f)[:, 3].detach())
-    assert torch.allclose(*found, atol=1e-3) == (not form.normalised)
+    assert torch.allclose(found[0], found[1], atol=1e-3) == (not form.normalised)

@@ -115,7 +115,7 @@ class TrainedModel:
         promise = {name: more.pop(name) for name in PROMISE if name in more}
         for name in more:
             pick(dict.fromkeys(MORE), name, "option of extend")
-        paths = {name: Path(more.pop(name)) for name in ("test", "outside") if name in more}
+        more |= {name: Path(more[name]) for name in ("test", "outside") if name in more}
         wish = Wish(
             out=Path(out),
             labelled=None if labelled is None else Path(labelled),
@@ -125,7 +125,6 @@ class TrainedModel:
             merge=tuple(merge),
             wanted=Promise(**promise),
             refit=refit,
-            **paths,
             **more,
         )
         with in_words_of_python({}):

@@ -41,10 +41,11 @@ def with_rows(head: LastLayer, old: Sequence[int | None], f: Tensor, y: Tensor) 
     shared = {n: t for n, t in head.state_dict().items() if n not in names}
     found.load_state_dict({**own, **shared})
     new = [k for k, row in enumerate(old) if row is None]
-    if found.centres is getattr(found, "weight", None):
+    centres = found.centres
+    if centres is not None and centres is getattr(found, "weight", None):
         e = found.embed(f)
         for k in new:
-            found.centres[k] = e[y == k].mean(0)
+            centres[k] = e[y == k].mean(0)
     kept = [k for k, row in enumerate(old) if row is not None]
     came_from = [row for row in old if row is not None]
     for name in names:

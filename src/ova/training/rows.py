@@ -86,7 +86,7 @@ def lowest(
     def closure() -> Tensor:
         rule.zero_grad()
         loss = losses(values, train).mean()
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         return loss
 
     def seen() -> float:

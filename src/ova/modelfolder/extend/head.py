@@ -1,7 +1,5 @@
 """The last layer of a model with other classes: rows that stay, and rows fitted on stored and new features."""
 
-from collections.abc import Callable
-
 import torch
 from torch import Tensor
 
@@ -11,8 +9,6 @@ from ova.nn.heads import LastLayer
 from ova.nn.rows import with_rows
 from ova.training.rows import Labelled, fit_rows, refit
 from ova.training.together import MeanOfP
-
-Fit = Callable[[LastLayer, Formulation, Labelled, Labelled], int]
 
 
 def changed(
@@ -25,18 +21,17 @@ def changed(
     """
     if isinstance(head, MeanOfP):
         form, count = head.form, len(head.members)
-        found = [
+        each = [
             changed(member, form, change, part_of(train, k, count), part_of(held, k, count), whole)
             for k, member in enumerate(head.members)
+            if isinstance(member, LastLayer)
         ]
-        return MeanOfP([each for each, _ in found], form).eval(), max(n for _, n in found)
+        return MeanOfP([member for member, _ in each], form).eval(), max(n for _, n in each)
     found = with_rows(head, change.old, train.f, train.y).train()  # as the loss was trained
-    fit: Callable[[], int] = (
-        (lambda: refit(found, form, train, held))
-        if whole
-        else (lambda: fit_rows(found, form, change.new, train, held))
-    )
-    steps = fit()
+    if whole:
+        steps = refit(found, form, train, held)
+    else:
+        steps = fit_rows(found, form, change.new, train, held)
     return found.eval(), steps
 
 

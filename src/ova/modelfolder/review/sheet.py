@@ -43,11 +43,9 @@ def write_sheet(
 ) -> None:
     """Write the rows: what to fill in, what was told of each, and the input as the model reads it."""
     names = wanted(model)
-    columns = {ours(LABEL, names): [""] * len(told[GROUP])}
-    columns |= {
-        ours(GROUP, names): told[GROUP],
-        ours(FOR_GROUP, names): columns[ours(LABEL, names)],
-    }
+    empty = [""] * len(told[GROUP])
+    columns: dict[str, Sequence[Any]] = {ours(LABEL, names): empty, ours(GROUP, names): told[GROUP]}
+    columns[ours(FOR_GROUP, names)] = empty
     columns |= {name: cells[name] for name in names}
     columns |= {ours(name, names): told[name] for name in TOLD}
     with (
