@@ -12,15 +12,19 @@ from typer.testing import CliRunner, Result
 
 import made_circles
 import made_data
+import ova
 from ova.cli.app import app
 from ova.errors import BadInput
 from ova.modelfolder.answer import answers, as_outputs, decide
 from ova.modelfolder.extend.change import change
 from ova.modelfolder.extend.stored import stored
 from ova.modelfolder.folder import load
+from ova.modelfolder.train import train
 from ova.posthoc.certificates import accuracy_values
 from ova.posthoc.threshold import Promise, Threshold
 from ova.predictions import NONE, NONE_LABEL
+from ova.training.engine import Machine, launch
+from ova.training.together import MeanOfP
 from ova.userdata.gather import gather
 from ova.userdata.request import Request
 
@@ -240,6 +244,69 @@ def test_a_promise_that_cannot_be_kept_as_it_was_is_refused(at: Path, tmp_path: 
     said = str(told.exception)
     assert "the promise of before, accuracy >= 0.9 with certainty 0.95, cannot be kept" in said
     assert not (tmp_path / "m").exists()
+
+
+@pytest.mark.parametrize("formulation", ["ova", "softmax", "ova-dm"])
+def test_several_networks_have_their_own_new_rows(formulation: str, tmp_path: Path) -> None:
+    wish = Request(
+        data=made_circles.table(tmp_path / "known.csv", KNOWN, 120),
+        formulation=formulation,
+        settings=("epochs=3", "members=2"),
+    )
+    machine = Machine(accelerator="cpu")
+    work = train(
+        launch(machine), gather(wish), tmp_path / "model", machine, Promise(coverage=0.8), "max_p"
+    )
+    for _ in work:
+        pass
+    more = made_circles.table(tmp_path / "more.csv", "d", 60, 2)
+    told = run(
+        tmp_path / "model",
+        more,
+        "--new",
+        "d",
+        "--data",
+        tmp_path / "known.csv",
+        "-o",
+        tmp_path / "m",
+    )
+    assert told.exit_code == 0, told.output
+    before, after = (load(tmp_path / name).net.head for name in ("model", "m"))
+    assert isinstance(before, MeanOfP)
+    assert isinstance(after, MeanOfP)
+    for one, other in zip(before.members, after.members, strict=True):
+        assert torch.equal(one.weight, other.weight[:3])  # type: ignore[index,arg-type]
+        assert len(other.weight) == 4  # type: ignore[arg-type]
+    assert not torch.equal(after.members[0].weight[3], after.members[1].weight[3])  # type: ignore[index,arg-type]
+
+
+def test_a_filled_in_sheet_of_texts_extends_from_python(tmp_path: Path) -> None:
+    """A text that a spreadsheet would run keeps its mark in the sheet, and loses it again."""
+    data = made_data.sentences(tmp_path / "topics.csv", 60)
+    model = ova.train(
+        data, text="sentence", label="topic", epochs=3, coverage=0.8, out=tmp_path / "model"
+    )
+    strange = [
+        f"= what of {a} and {b}" for a in ("soup", "bread", "salt", "milk") for b in range(12)
+    ]
+    log = made_data.write_csv(tmp_path / "log.csv", ["sentence"], [[t] for t in strange])
+    found = model.review(log, tmp_path / "review", below=1)
+    assert len(found.asked) == len(strange)
+    with (tmp_path / "review/review.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert sorted(row["sentence"] for row in rows) == sorted(f"'{t}" for t in strange)
+    for row in rows:
+        row["label"] = "new: food"
+    sheet = made_data.write_csv(tmp_path / "filled.csv", rows[0], [row.values() for row in rows])
+    longer = model.extend(sheet, data=data, out=tmp_path / "m2", coverage=0.8)
+    assert longer.classes == (*model.classes, "food")
+    named = [name for name in json.loads((tmp_path / "m2/rows.json").read_text()) if "food" in name]
+    assert named
+    assert all(": = what of" in name for name in named)
+    with pytest.raises(BadInput, match="no option of extend called 'acuracy'"):
+        model.extend(sheet, out=tmp_path / "m3", acuracy=0.9)
+    fewer = longer.extend(out=tmp_path / "m3", remove=["food"], coverage=0.8)
+    assert fewer.classes == model.classes
 
 
 def test_a_change_is_read_and_checked() -> None:

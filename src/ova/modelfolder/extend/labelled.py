@@ -9,9 +9,11 @@ import torch
 
 from ova.data.task import InMemory
 from ova.errors import BadInput
+from ova.modelfolder.asking import wanted
 from ova.modelfolder.extend.stored import Rows, Stored, seen
 from ova.modelfolder.folder import Model
-from ova.modelfolder.review.sheet import Label, filled_in
+from ova.modelfolder.review.log import alive
+from ova.modelfolder.review.sheet import FOR_GROUP, Label, filled_in, ours
 from ova.predictions import NONE
 from ova.predictions.sets import TEST
 from ova.userdata.gather import STRANGE, called, usable
@@ -49,7 +51,7 @@ def read(model: Model, path: Path, new: Sequence[str], label: str, skip_bad: boo
         frame, cells, _ = labelled_images(path, Request(data=path))
         frame = Frame({**frame.columns, label or "label": cells}, frame.bad)
     else:
-        frame = whole(path)
+        frame = as_written(whole(path), model)
     labels = filled_in(frame, model, new, label, path)
     known = [row for row, said in enumerate(labels) if said is not None]
     if not known:
@@ -70,6 +72,14 @@ def read(model: Model, path: Path, new: Sequence[str], label: str, skip_bad: boo
     titles = [called(known[row], named(labels[known[row]]) or "none", inputs[row]) for row in kept]
     rows = seen(model, InMemory(encoded.x[kept], y, lengths))
     return LabelledRows(rows, names, tuple(titles), tuple(notes))
+
+
+def as_written(frame: Frame, model: Model) -> Frame:
+    """The rows of a sheet of ours without the marks that keep spreadsheets from running a cell."""
+    if ours(FOR_GROUP, wanted(model)) not in frame.columns:
+        return frame
+    columns = {name: [*map(alive, column)] for name, column in frame.columns.items()}
+    return Frame(columns, frame.bad)
 
 
 def named(label: Label | None) -> str:
