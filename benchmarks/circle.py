@@ -3,7 +3,7 @@
 Trains a small network from scratch, reviews the log, lets the truth fill in the sheet, extends, and prints how
 pure and how whole the groups are (beside HDBSCAN and beside the words of the sentences), and what was
 answered before and after on sentences that nothing has seen. The 30 intents are drawn by the seed; where two
-groups stay two (`APART`) was looked for with seed 0, so that other seeds are fair. Data: OVA_DATA.
+groups stay two (`APART_TEXTS`) was looked for with seed 0, so that other seeds are fair. Data: OVA_DATA.
 Command: python benchmarks/circle.py [FOLDER] [seed], some two minutes of one core. A folder that has a
 trained model is not trained again.
 """
@@ -19,7 +19,13 @@ import numpy as np
 import ova
 from ova.data.clinc import origin
 from ova.data.sources import locate
-from ova.modelfolder.review.groups import directions, distances, grouped
+from ova.modelfolder.review.groups import (
+    directions,
+    distances,
+    grouped,
+    likeness,
+    of_words,
+)
 from ova.predictions.columns import Array
 
 LEFT_OUT, OOS, LEAST = 30, "oos", 5  # intents, out of scope, rows of a group that is counted
@@ -49,21 +55,14 @@ def judged(name: str, groups: list[Array], true: Array, new: set[str], seconds: 
     print(ROW.format(name, len(counts), found, *numbers, f"{seconds:.1f} s"))
 
 
-def others(f: Array, texts: list[str]) -> dict[str, list[Array]]:
-    """The groups that others find."""
+def hdbscan(x: Array) -> list[Array]:
+    """The groups that HDBSCAN finds by the same distances."""
     from scipy.spatial.distance import squareform
     from sklearn.cluster import HDBSCAN
-    from sklearn.feature_extraction.text import TfidfVectorizer
 
-    words = TfidfVectorizer(sublinear_tf=True, min_df=2).fit_transform(texts).toarray()
-    d = squareform(distances(directions(f)))
+    d = squareform(distances(directions(x)))
     of = HDBSCAN(LEAST, min_samples=3, metric="precomputed", copy=True).fit_predict(d)
-    both = np.hstack([directions(f), directions(words)])
-    return {
-        "HDBSCAN": [np.flatnonzero(of == k) for k in np.unique(of) if k >= 0],
-        "average linkage of words": grouped(words)[0],
-        "average linkage of both": grouped(both)[0],
-    }
+    return [np.flatnonzero(of == k) for k in np.unique(of) if k >= 0]
 
 
 def answered(
@@ -134,13 +133,20 @@ def main() -> None:
     texts = [str(text) for text in found.asked.cells["sentence"]]
     true = np.array([truth[text] for text in texts])
     print(ROW.format("groups of 5 or more", "groups", "intents", "pure", "of new", "share", "time"))
-    clock = time.perf_counter()
-    groups = grouped(found.asked.features)[0]
-    judged("average linkage of features (ours)", groups, true, new, time.perf_counter() - clock)
-    clock = time.perf_counter()
-    for name, others_ in others(found.asked.features, texts).items():
-        judged(name, others_, true, new, time.perf_counter() - clock)
+    f, words = found.asked.features, of_words(texts)
+    assert words is not None
+    both, apart = likeness(f, texts)
+    ways = {
+        "features and words (ours)": lambda: grouped(both, apart)[0],
+        "features and words, HDBSCAN": lambda: hdbscan(both),
+        "features": lambda: grouped(f)[0],
+        "features, HDBSCAN": lambda: hdbscan(f),
+        "words": lambda: grouped(words)[0],
+    }
+    for name, way in ways.items():
         clock = time.perf_counter()
+        groups = way()
+        judged(name, groups, true, new, time.perf_counter() - clock)
     filled = fill(out / "review.csv", place / f"filled-{seed}.csv", truth, model.classes)
     answered("before", model, tests, new)
     for refit in (False, True):

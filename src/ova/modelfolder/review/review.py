@@ -12,13 +12,14 @@ from ova.modelfolder import outputs
 from ova.modelfolder.folder import Model
 from ova.modelfolder.review import naming
 from ova.modelfolder.review.asked import MOST, Asked, asked
-from ova.modelfolder.review.groups import grouped
+from ova.modelfolder.review.groups import grouped, likeness
 from ova.modelfolder.review.sheet import GROUP, TOLD, write_sheet
 from ova.predictions import NONE_LABEL
 from ova.predictions.columns import Array
 from ova.report.review import Facts, Group, review_page
 from ova.userdata.images import Pixels
 from ova.userdata.rows import Frame
+from ova.userdata.texts import Tokens
 
 PAGE, SHEET = "review.html", "review.csv"
 SHOWN = 5  # inputs of a group that stand on the page without a click
@@ -65,7 +66,10 @@ def review(model: Model, log: Sequence[str], below: float) -> Review:
             f"{', '.join(log)}: all {found.rows} inputs were answered, none of them doubtfully; there is "
             "nothing to review"
         )
-    members, alone = grouped(found.features)
+    texts = None
+    if isinstance(model.preparation, Tokens):
+        texts = [str(cell) for cell in found.cells[model.preparation.column]]
+    members, alone = grouped(*likeness(found.features, texts))
     encoded = model.preparation.encode(Frame(found.cells))
     words = naming.typical(model.preparation, found.cells, encoded.x, members)
     near = naming.near(found.logits, members, model.classes)
