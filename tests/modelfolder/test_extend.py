@@ -168,6 +168,28 @@ def test_refit_moves_the_rows_that_stay(at: Path) -> None:
     assert not torch.equal(before.net.head.weight, after.net.head.weight[:3])  # type: ignore[index,arg-type]
 
 
+def test_rows_that_claim_a_new_class_are_fitted_too_unless_asked_not_to(
+    at: Path, tmp_path: Path
+) -> None:
+    """A new class beyond an old one, whose row says yes to all of it."""
+    draw = np.random.default_rng(3)
+    rows = [[*(np.array([3, -1.5]) + 0.4 * draw.normal(size=2)), "new: z"] for _ in range(200)]
+    data = made_data.write_csv(tmp_path / "l.csv", ["x", "y", "label"], rows)
+    found = {}
+    for option in ("--no-refit", ""):
+        out = tmp_path / f"m{option}"
+        told = run(
+            at / "model", data, "--data", at / "known.csv", "-o", out, *filter(None, [option])
+        )
+        assert told.exit_code == 0, told.output
+        found[option] = load(out).net.head.weight, told.output
+    before, told = load(at / "model").net.head.weight, found["--no-refit"][1]
+    assert torch.equal(found["--no-refit"][0][:3], before)  # type: ignore[index,arg-type]
+    assert "; --refit fits all rows" in told
+    assert "so all rows were fitted (validation accuracy" in found[""][1]
+    assert not torch.equal(found[""][0][:3], before)  # type: ignore[index,arg-type]
+
+
 def test_inputs_that_the_model_has_already_are_left_out(at: Path, tmp_path: Path) -> None:
     with (at / "known.csv").open() as file:
         again = [[x, y, "a"] for x, y, _ in list(csv.reader(file))[1:31]]
@@ -237,8 +259,9 @@ def test_a_promise_that_the_old_classes_would_break_is_refused(at: Path, tmp_pat
 
 
 def test_a_promise_that_cannot_be_kept_as_it_was_is_refused(at: Path, tmp_path: Path) -> None:
-    draw = np.random.default_rng(8)
-    rows = [[x, y, f"new: {n}"] for n in "uvw" for x, y in 9 * draw.random((400, 2))]
+    """Labels by lot, everywhere among the classes that there are."""
+    found = made_circles.rows(KNOWN, 700, 8)
+    rows = [[x, y, f"new: {'uvw'[i % 3]}"] for i, (x, y, _) in enumerate(found)]
     data = made_data.write_csv(tmp_path / "l.csv", ["x", "y", "label"], rows)
     told = run(at / "model", data, "--data", at / "known.csv", "-o", tmp_path / "m")
     said = str(told.exception)

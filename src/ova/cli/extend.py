@@ -42,8 +42,12 @@ def extend(
         list[str] | None, Option(help="Classes to put together: A,B=C (repeat).", metavar="A,B=C")
     ] = None,
     refit: Annotated[
-        bool, Option("--refit", help="Fit all rows of the head anew, not only the new ones.")
-    ] = False,
+        bool | None,
+        Option(
+            help="Fit all rows of the head, not only the new ones; unasked, where rows that stay answer "
+            "inputs of new classes, and held-out rows say that it helps."
+        ),
+    ] = None,
     accuracy: Annotated[
         float | None,
         Option(help="Accuracy to promise for what is answered; unasked, what was promised before."),
@@ -67,7 +71,7 @@ def extend(
 
     The label of a row is a class of the model, 'new: NAME', 'none' (an example of none of the
     classes) or 'leave'. A new class is a new row of the last layer, fitted on the model's own rows and
-    the labelled ones; the other rows stay as they are, unless --refit. Score, confidences and promise
+    the labelled ones; the other rows stay as they are, unless they claim its inputs. Score, confidences and promise
     are fitted anew on rows that took no part. What moved for the classes that stay is printed; if
     the promise does not look kept for them, nothing is written.
 

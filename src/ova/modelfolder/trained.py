@@ -104,7 +104,7 @@ class TrainedModel:
         new: Sequence[str] = (),
         remove: Sequence[str] = (),
         merge: Sequence[str] = (),
-        refit: bool = False,
+        refit: bool | None = None,
         **more: Any,
     ) -> "TrainedModel":
         """A model with other classes in the folder `out`: what `ova extend` does.

@@ -60,7 +60,7 @@ def fit_rows(
     return steps
 
 
-def refit(head: LastLayer, form: Formulation, train: Labelled, held: Labelled) -> int:
+def fit_all(head: LastLayer, form: Formulation, train: Labelled, held: Labelled) -> int:
     """Fit every number of a head in place, from where it is; the steps that it took."""
     names = [name for name, _ in head.named_parameters()]
     values = [p.detach().clone() for p in head.parameters()]

@@ -37,7 +37,7 @@ class Wish:
     merge: tuple[str, ...] = ()
     wanted: Promise = NOTHING  # then it is what was promised before
     score: str = ""
-    refit: bool = False
+    refit: bool | None = None
     skip_bad: bool = False
 
 

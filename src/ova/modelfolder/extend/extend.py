@@ -17,7 +17,7 @@ from ova.modelfolder.again import doubts
 from ova.modelfolder.deciding import decided, judged
 from ova.modelfolder.evidence import head_of
 from ova.modelfolder.extend.change import Change
-from ova.modelfolder.extend.head import changed
+from ova.modelfolder.extend.head import chosen
 from ova.modelfolder.extend.labelled import TRAIN, LabelledRows, parts_of
 from ova.modelfolder.extend.moved import Moved, Said, by_class, compared
 from ova.modelfolder.extend.stored import Rows, Stored
@@ -36,7 +36,6 @@ from ova.training.recipe import OWN, Recipe
 from ova.training.rows import Labelled
 from ova.userdata.gather import STRANGE, Gathered, itself
 
-CLAIMED = 0.1  # share of rows of new classes beyond which a word is said
 STAYED, CAME, NONE_OF = "classes that stay", "classes that are new", "none of the classes"
 
 
@@ -46,7 +45,7 @@ class Asked:
 
     wanted: Promise | None = None  # None: what was promised before
     score: str = ""  # empty: the one that was chosen before
-    refit: bool = False
+    refit: bool | None = None  # None: where rows that stay claim rows of new classes
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +58,6 @@ class Extended:
     decides: Decides
     sets: Mapping[str, Rows]  # of all rows, with the classes of after
     named: tuple[str, ...]
-    steps: int  # of the fit of the head
     moved: Mapping[str, Moved]
     classes: tuple[Moved, ...]
     added: Counter[str]
@@ -75,7 +73,7 @@ def extend(
     check_new(change, sets[TRAIN], found)
     train, validation = (Labelled(sets[n].f, sets[n].y) for n in (TRAIN, VALIDATION))
     form = model.form
-    head, steps = changed(model.net.head, form, change, train, validation, asked.refit)
+    head, word = chosen(model.net.head, form, change, train, validation, asked.refit)
     net = Classifier(model.net.backbone, head).eval()
     gathered = as_gathered(model, sets, named, change, stored.seed)
     rows = {name: said(form, head(part.f), part.y) for name, part in of_others(sets).items()}
@@ -86,8 +84,6 @@ def extend(
     threshold = threshold_of(model, by_score, asked.wanted, stored.seed)
     trained = summed_up(rows, by_score, evidence, threshold, gathered)
     kept = held(rows[CARRIES], by_score[CARRIES])
-    if not asked.refit:
-        notes = (*notes, *claimed(rows[VALIDATION], change))
     moved, classes = what_moved(model, sets, by_score, threshold, change)
     check_kept(by_score[TEST], threshold, change)
     return Extended(
@@ -97,12 +93,11 @@ def extend(
         decides=Decides(evidence, threshold, trained.calibration, kept),
         sets=sets,
         named=named,
-        steps=steps,
         moved=moved,
         classes=tuple(classes),
         added=Counter() if found is None else found.counts,
         none=0 if found is None else found.none,
-        notes=notes,
+        notes=(*notes, *filter(None, [word])),
     )
 
 
@@ -150,18 +145,6 @@ def check_new(change: Change, train: Rows, found: LabelledRows | None) -> None:
                 f"the new class {name!r} has no row to train on: of its {counts[name]} rows, some are held "
                 "out by lot to promise and to report on; some ten different ones are needed"
             )
-
-
-def claimed(held_out: Predictions, change: Change) -> list[str]:
-    """A word on rows of new classes that rows of the head which stayed as they are still claim."""
-    new = np.isin(held_out.target, change.new)
-    taken = new & ~np.isin(held_out.prediction, change.new)
-    if taken.sum() <= CLAIMED * new.sum():
-        return []
-    return [
-        f"{int(taken.sum())} of {int(new.sum())} validation rows of new classes are still claimed by a class "
-        "whose row of the head stayed as it was; --refit fits all rows"
-    ]
 
 
 def of_others(sets: Mapping[str, Rows]) -> dict[str, Rows]:
