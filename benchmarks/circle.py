@@ -30,6 +30,7 @@ from ova.predictions.columns import Array
 
 LEFT_OUT, OOS, LEAST = 30, "oos", 5  # intents, out of scope, rows of a group that is counted
 EPOCHS = 5
+WAYS = {False: "new rows only", None: "by itself", True: "all rows fitted"}
 ROW = "{:<34} {:>7} {:>7} {:>7} {:>7} {:>7} {:>8}"
 Rows = list[tuple[str, str]]
 
@@ -149,12 +150,12 @@ def main() -> None:
         judged(name, groups, true, new, time.perf_counter() - clock)
     filled = fill(out / "review.csv", place / f"filled-{seed}.csv", truth, model.classes)
     answered("before", model, tests, new)
-    for refit in (False, True):
+    for refit in (False, None, True):
         clock = time.perf_counter()
-        to = out.with_name(f"{out.name}-{'refit' if refit else 'rows'}")
+        to = out.with_name(f"{out.name}-{WAYS[refit].replace(' ', '-')}")
         longer = model.extend(filled, data=data, out=to, refit=refit)
         seconds = time.perf_counter() - clock
-        answered("all rows refitted" if refit else "new rows only", longer, tests, new)
+        answered(WAYS[refit], longer, tests, new)
         print(f"  in {seconds:.1f} s; {longer.threshold}")
 
 

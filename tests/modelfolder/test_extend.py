@@ -332,6 +332,35 @@ def test_a_filled_in_sheet_of_texts_extends_from_python(tmp_path: Path) -> None:
     assert fewer.classes == model.classes
 
 
+def test_a_model_with_further_files_wants_them_again(tmp_path: Path) -> None:
+    """Examples of none among the rows, a test file with an unknown label, and outside rows."""
+    rows = made_circles.rows("abc", 120, 0)
+    rows += [[x, y, "other"] for x, y, _ in made_circles.rows("f", 80, 1)]
+    data = made_data.write_csv(tmp_path / "known.csv", ["x", "y", "kind"], rows)
+    header = ["x", "y", "kind"]
+    test = made_data.write_csv(tmp_path / "test.csv", header, made_circles.rows("abe", 40, 2))
+    far = made_data.write_csv(tmp_path / "far.csv", header, made_circles.rows("d", 60, 3))
+    wish = Request(
+        data=data, label="kind", none="other", test=test, outside=far, settings=("epochs=3",)
+    )
+    machine, folder = Machine(accelerator="cpu"), tmp_path / "model"
+    for _ in train(launch(machine), gather(wish), folder, machine, Promise(coverage=0.8)):
+        pass
+    more = made_circles.table(tmp_path / "more.csv", "d", 60, 4)
+    out = ("--new", "d", "-o", tmp_path / "m")
+    told = run(folder, more, "--data", data, *out)
+    assert "give the others too, as then: --test FILE, --outside FILE" in str(told.exception)
+    renamed = data.rename(tmp_path / "renamed.csv")
+    told = run(folder, more, "--data", renamed, "--test", test, "--outside", far, *out)
+    assert told.exit_code == 0, told.output
+    model = load(tmp_path / "m")
+    sets = stored(model, tmp_path / "m", None).sets
+    assert {"ood/test", "ood/outside", "validation/outside"} <= {*sets}
+    assert len(sets["test"]) > 80  # the test file, and some of the new rows
+    assert (sets["ood/test"].y == NONE).all()
+    assert model.classes == ("a", "b", "c", "d")
+
+
 def test_a_change_is_read_and_checked() -> None:
     found = change(tuple("abcd"), ["x"], ["d"], ["a,b=b"])
     assert found.after == ("c", "b", "x")

@@ -22,6 +22,7 @@ from ova.userdata.request import Request
 
 PARTS = ("f", "y", "key")
 WEIGHTS_OF_ENCODERS = ".safetensors"
+HASH = 64  # digits of a SHA-256
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,10 +158,11 @@ def check_data(folder: Path, divided: Divided, request: Request) -> None:
     """Refuse other data than the model was trained on."""
     said = read_object(folder / MANIFEST).get("data", {})
     found = {**divided.sources, **sources_of(divided.request)}
-    differs = [name for name, value in found.items() if said.get(name) != value]
+    hashes = {value for value in said.values() if len(value) == HASH}  # a file may have a new name
+    differs = [name for name, v in found.items() if said.get(name) != v and v not in hashes]
     if differs:
         known = ", ".join(
-            f"{name} {value[:12]}..." for name, value in said.items() if len(value) == 64
+            f"{name} {value[:12]}..." for name, value in said.items() if len(value) == HASH
         )
         raise BadInput(
             f"--data {request.data} is not what the model was trained on ({differs[0]} differs; its "

@@ -11,6 +11,7 @@ from ova.predictions.columns import Array
 APART, APART_TEXTS = 1.1, 1.2
 VOCABULARY = 2_000  # words that texts are compared by
 FEWEST = 3  # rows of a group
+BLOCK = 256  # rows of a matrix product
 
 
 def likeness(f: Array, texts: Sequence[str] | None) -> tuple[Array, float]:
@@ -64,11 +65,13 @@ def directions(f: Array) -> Array:
 def distances(u: Array) -> Array:
     """All distances between unit vectors, in the order in which scipy has them."""
     n, found, at = len(u), np.empty(len(u) * (len(u) - 1) // 2), 0
-    for row in range(n - 1):
-        cosine = u[row + 1 :] @ u[row]
-        found[at : at + n - 1 - row] = np.sqrt(np.maximum(2 - 2 * cosine, 0))
-        at += n - 1 - row
-    return found
+    for first in range(0, n, BLOCK):
+        cosine = u[first : first + BLOCK] @ u[first:].T
+        for row in range(len(cosine)):
+            more = n - first - row - 1
+            found[at : at + more] = cosine[row, row + 1 :]
+            at += more
+    return np.sqrt(np.maximum(2 - 2 * found, 0))
 
 
 def typical_first(u: Array, rows: Array) -> Array:
