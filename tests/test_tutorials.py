@@ -31,7 +31,7 @@ def code(page: Path) -> str:
     return "\n".join(lines)
 
 
-SLOW = ("sentences", "table")  # train for many seconds
+SLOW = ("none", "sentences", "table")  # train for many seconds
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,8 @@ COMMANDS = {
     "predict": "predict",
     "monitor": "monitor",
     "serve": "serve",
+    "review": "review",
+    "extend": "extend",
     "export": "export",
     "promise": "promise",
     "push": "push",

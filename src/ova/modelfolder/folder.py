@@ -16,7 +16,7 @@ from ova.files import read_object, reading, sha256, write_json, write_text
 from ova.modelfolder import confidence, each_class
 from ova.modelfolder.evidence import PARTS, Evidence, forward_of, read_evidence, write_evidence
 from ova.modelfolder.held import Held
-from ova.modelfolder.names import CALIBRATION, HELD, MANIFEST, MODEL, WEIGHTS
+from ova.modelfolder.names import CALIBRATION, FEATURES, HELD, MANIFEST, MODEL, ROWS, WEIGHTS
 from ova.models import model as model_called
 from ova.models.configuration import read_config
 from ova.models.pretrained import FROZEN, empty_encoder, is_folder
@@ -34,7 +34,7 @@ from ova.userdata.texts import TOKENIZER, Tokens
 
 FORMAT, VERSION = "ova model", 1
 # What `model.json` may name; a model has some of them.
-PARTS_OF_ANY = (WEIGHTS, MANIFEST, TOKENIZER, CALIBRATION, HELD, *PARTS)
+PARTS_OF_ANY = (WEIGHTS, MANIFEST, TOKENIZER, CALIBRATION, HELD, FEATURES, ROWS, *PARTS)
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,16 @@ class Model:
         return f.float(), z.float()
 
 
+@dataclass(frozen=True)
+class Decides:
+    """When a model answers, and how sure it says it is."""
+
+    evidence: Evidence
+    threshold: Threshold | Thresholds
+    calibration: Top | str
+    kept: Held
+
+
 def save(  # noqa: PLR0913  every part of a model
     folder: Path,
     gathered: Gathered,
@@ -74,23 +84,10 @@ def save(  # noqa: PLR0913  every part of a model
     kept: Held,
     manifest: Any,
 ) -> None:
-    """Write all parts beside the weights, last `model.json`, which names the hashes of all.
-
-    A folder is whole or no model.
-    """
+    """Write all parts of a model that was trained beside its weights."""
     recipe, prepared = gathered.recipe, gathered.preparation
-    (folder / MODEL).unlink(missing_ok=True)
-    write_json(folder / MANIFEST, manifest)
-    write_json(folder / CALIBRATION, confidence.to_json(calibration))
-    write_json(folder / HELD, kept.to_json(), indent=0)
-    parts = [WEIGHTS, MANIFEST, CALIBRATION, HELD, *write_evidence(folder, evidence)]
-    if isinstance(prepared, Tokens):
-        write_text(folder / TOKENIZER, prepared.tokenizer.to_str(pretty=False))
-        parts.append(TOKENIZER)
     encoder = is_folder(recipe.model)
-    content = {
-        "format": FORMAT,
-        "version": VERSION,
+    about = {
         "kind": gathered.kind,
         "classes": list(gathered.task.classes),
         "formulation": recipe.formulation,
@@ -101,8 +98,38 @@ def save(  # noqa: PLR0913  every part of a model
         "standardised": recipe.model.startswith(FROZEN),
         "shape": list(gathered.task.shape),
         "preparation": prepared.to_json(),
+    }
+    decides = Decides(evidence, threshold, calibration, kept)
+    write_parts(folder, about, decides, prepared, manifest)
+
+
+def write_parts(
+    folder: Path,
+    about: Mapping[str, Any],
+    decides: Decides,
+    prepared: Preparation,
+    manifest: Any,
+    more: Iterable[str] = (),
+) -> None:
+    """Write all parts beside the weights and `more`, last `model.json`, which names the hashes of all.
+
+    A folder is whole or no model.
+    """
+    evidence = decides.evidence
+    (folder / MODEL).unlink(missing_ok=True)
+    write_json(folder / MANIFEST, manifest)
+    write_json(folder / CALIBRATION, confidence.to_json(decides.calibration))
+    write_json(folder / HELD, decides.kept.to_json(), indent=0)
+    parts = [WEIGHTS, MANIFEST, CALIBRATION, HELD, *write_evidence(folder, evidence), *more]
+    if isinstance(prepared, Tokens):
+        write_text(folder / TOKENIZER, prepared.tokenizer.to_str(pretty=False))
+        parts.append(TOKENIZER)
+    content = {
+        "format": FORMAT,
+        "version": VERSION,
+        **about,
         "score": {"name": evidence.name, "why": evidence.why},
-        "threshold": threshold.to_json(),
+        "threshold": decides.threshold.to_json(),
     }
     seal(folder, content, parts)
 

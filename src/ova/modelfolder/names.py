@@ -11,3 +11,4 @@ SCORES, EXAMPLES = (
     "scores",
     "examples.json",
 )  # what the score that decides has learnt (a folder), its rows
+FEATURES, ROWS = "features.safetensors", "rows.json"  # of an extended model: the rows it rests on

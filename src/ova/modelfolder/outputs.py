@@ -63,7 +63,7 @@ def same(one: Path, other: Path) -> bool:
 
 def owner(path: Path) -> Path | None:
     """The folder of the run, the runs or the model that the file belongs to, if it does."""
-    from ova.modelfolder.names import MODEL, REPORT, WEIGHTS
+    from ova.modelfolder.names import FEATURES, MODEL, REPORT, WEIGHTS
     from ova.training import run_folder as run
 
     folder = path.parent
@@ -74,7 +74,7 @@ def owner(path: Path) -> Path | None:
     collected = (run.RUNS, run.ALL_CURVES, run.MEASUREMENTS)
     if path.name in collected and run.is_collection(folder):
         return folder
-    ours = path.name in (WEIGHTS, REPORT) or (path.suffix == ".json" and path.exists())
+    ours = path.name in (WEIGHTS, FEATURES, REPORT) or (path.suffix == ".json" and path.exists())
     return folder if ours and (folder / MODEL).is_file() else None
 
 

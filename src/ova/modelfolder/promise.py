@@ -31,8 +31,10 @@ def check(wanted: Promise, task: Task) -> None:
         )
 
 
-def promised(rows: Mapping[str, Predictions], wanted: Promise, seed: int) -> Threshold:
-    """The threshold for the predictions of a finished run.
+def promised(
+    rows: Mapping[str, Predictions], wanted: Promise, seed: int, first: float | None = None
+) -> Threshold:
+    """The threshold for the predictions of a finished run; `first` is what is tried if nobody asks.
 
     A leak rests on the calibration rows of no class and on one half of the outside examples.
     """
@@ -42,7 +44,7 @@ def promised(rows: Mapping[str, Predictions], wanted: Promise, seed: int) -> Thr
         c = rows[OUTSIDE].confidence
         outside = np.concatenate([outside, c[half(len(c), seed)]])
     none = outside.astype(np.float64) if len(outside) else None
-    return choose(rows[VALIDATION], held, wanted, none)
+    return choose(rows[VALIDATION], held, wanted, none, first)
 
 
 def half(n: int, seed: int) -> list[int]:
@@ -87,12 +89,17 @@ def outcome(parts: Sequence[Predictions], threshold: Threshold | Thresholds) -> 
 
 
 def choose(
-    seen: Predictions, rows: Predictions, wanted: Promise, outside: Floats | None = None
+    seen: Predictions,
+    rows: Predictions,
+    wanted: Promise,
+    outside: Floats | None = None,
+    first: float | None = None,
 ) -> Threshold:
     """The threshold that keeps what is wanted, fitted on `rows`, which nothing else has looked at.
 
-    Without a request, which accuracy to promise first is decided on `seen`, the validation rows; if
-    it cannot be had the lower ones are tried. A coverage is promised with it where there is room.
+    Without a request, which accuracy to promise first is decided on `seen`, the validation rows,
+    unless `first` says it; if it cannot be had the lower ones are tried. A coverage is promised with
+    it where there is room.
     Half of delta is for the first accuracy, a quarter for the lower ones together, a quarter for the
     coverage, so that what is told is false no more often than its certainty says. `outside`, the
     confidences of examples of no class, is for a leak; without a request for one they are only counted.
@@ -103,7 +110,7 @@ def choose(
             rows, *asked, coverage=wanted.coverage, leak=wanted.leak, outside=outside
         )
     delta = 1 - wanted.certainty
-    best, (c, right) = target(seen, len(rows), 1 - delta / 2), scored(rows)
+    best, (c, right) = first or target(seen, len(rows), 1 - delta / 2), scored(rows)
     high = coverage_value(np.sort(c)[::-1], COVERAGE, delta / 4)
     lower = [accuracy for accuracy in TARGETS if accuracy < best]
     levels = {best: delta / 2, **{accuracy: delta / 4 / len(lower) for accuracy in lower}}

@@ -148,12 +148,23 @@ def conclude(
     The threshold is of the score, which is the confidence of `judged`; the confidences of `rows`
     are what the model says.
     """
-    recipe = gathered.recipe
     threshold: Threshold | Thresholds
     if isinstance(wanted, EachClass):
         threshold = each_class.promised(judged[VALIDATION], judged[CARRIES], wanted)
     else:
-        threshold = promised(judged, wanted, recipe.seed)
+        threshold = promised(judged, wanted, gathered.recipe.seed)
+    return summed_up(rows, judged, evidence, threshold, gathered)
+
+
+def summed_up(
+    rows: Mapping[str, Predictions],
+    judged: Mapping[str, Predictions],
+    evidence: Evidence,
+    threshold: Threshold | Thresholds,
+    gathered: Gathered,
+) -> Trained:
+    """Fit the calibration, and try the threshold on rows that it has not seen."""
+    recipe = gathered.recipe
     calibration = confidence.fit(rows[CARRIES])
     form = form_of(recipe)
     shown = confidence.shown(threshold, calibration, form, evidence.name)

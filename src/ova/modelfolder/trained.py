@@ -7,19 +7,26 @@ from pathlib import Path
 from shutil import copytree, rmtree
 from typing import Any
 
-from ova.errors import BadInput, mendable, require, without
+from ova.errors import BadInput, mendable, pick, require, without
 from ova.metrics.measured import Evaluation
 from ova.modelfolder import outputs
 from ova.modelfolder.asking import Said, ask, probabilities
+from ova.modelfolder.extend.carry import Wish, lines
+from ova.modelfolder.extend.carry import carry_out as extend
 from ova.modelfolder.folder import facts_of
 from ova.modelfolder.folder import load as read_folder
 from ova.modelfolder.judging import judge
 from ova.modelfolder.names import RUN, SCHEME
+from ova.modelfolder.review.review import Review
+from ova.modelfolder.review.review import carry_out as review
 from ova.posthoc.per_class import Thresholds
-from ova.posthoc.threshold import Threshold
+from ova.posthoc.threshold import Promise, Threshold
 from ova.predictions.columns import Array
 from ova.predictions.listing import Table, html_table
 from ova.userdata.given import in_words_of_python
+
+PROMISE = ("accuracy", "coverage", "leak", "certainty")
+MORE = ("label", "score", "test", "outside", "skip_bad")  # of `extend`, besides
 
 
 class TrainedModel:
@@ -78,6 +85,51 @@ class TrainedModel:
         """Accuracy, calibration and refusals on rows with labels, and on rows of none of the classes."""
         with in_words_of_python({}):
             return judge(self.model, self.folder, (test, labels), outside, label)
+
+    def review(self, log: str | Path, out: str | Path, below: float = 0.5) -> Review:
+        """Group what was refused, or answered doubtfully, as a page and a sheet in the folder `out`.
+
+        `log` is a file of inputs, or of the predictions that `ova predict` wrote of them. What is
+        filled in in `out`/review.csv is for `extend`.
+        """
+        with in_words_of_python({}):
+            return review(self.model, self.folder, [str(log)], Path(out), below)
+
+    def extend(  # noqa: PLR0913  what `ova extend` asks for most
+        self,
+        labelled: str | Path | None = None,
+        *,
+        out: str | Path,
+        data: str | Path | None = None,
+        new: Sequence[str] = (),
+        remove: Sequence[str] = (),
+        merge: Sequence[str] = (),
+        refit: bool | None = None,
+        **more: Any,
+    ) -> "TrainedModel":
+        """A model with other classes in the folder `out`: what `ova extend` does.
+
+        `data` is the file or folder that the model was trained from. `more` are accuracy, coverage,
+        leak and certainty of the promise, and label, score, test, outside and skip_bad.
+        """
+        promise = {name: more.pop(name) for name in PROMISE if name in more}
+        for name in more:
+            pick(dict.fromkeys(MORE), name, "option of extend")
+        more |= {name: Path(more[name]) for name in ("test", "outside") if name in more}
+        wish = Wish(
+            out=Path(out),
+            labelled=None if labelled is None else Path(labelled),
+            data=None if data is None else Path(data),
+            new=tuple(new),
+            remove=tuple(remove),
+            merge=tuple(merge),
+            wanted=Promise(**promise),
+            refit=refit,
+            **more,
+        )
+        with in_words_of_python({}):
+            made = extend(self.folder, wish)
+        return TrainedModel(wish.out, [*lines(made)])
 
     def export(self, path: str | Path) -> Path:
         """Write the model as one ONNX file, which is kept only if it agrees with this one."""

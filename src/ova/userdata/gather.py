@@ -21,7 +21,7 @@ from ova.predictions.sets import TEST, SetName
 from ova.training.balance import uneven
 from ova.training.recipe import OWN, Recipe, is_name, override
 from ova.userdata.encoding import remark
-from ova.userdata.kind import Encoded, Preparation
+from ova.userdata.kind import Encoded, Examined, Preparation
 from ova.userdata.kinds import ENCODER, HEAD_ONLY, HEAD_STEPS, KINDS, STEPS, length
 from ova.userdata.labels import (
     LABEL,
@@ -60,8 +60,24 @@ class Gathered:
     own_epochs: bool = False  # whether the user said how many
 
 
-def gather(request: Request) -> Gathered:
-    """Read the data, divide it, learn the preparation on the training part."""
+@dataclass(frozen=True)
+class Divided:
+    """The user's rows, checked and divided: what each part holds, by the numbers of the rows."""
+
+    request: Request  # with the test rows that a folder may bring
+    kind: str
+    frame: Frame
+    labels: Sequence[str | None]
+    examined: Examined
+    parts: Mapping[str, Sequence[int]]
+    classes: tuple[str, ...]
+    target: Tensor
+    sources: Mapping[str, str]
+    notes: tuple[str, ...]
+
+
+def divide(request: Request) -> Divided:
+    """Read the data, find what cannot be used, and divide the rest by lot."""
     given, request = request, divided(request)
     kind = next(name for name, kind in KINDS.items() if kind.fits(request))
     if request.size and not request.data.is_dir():
@@ -77,12 +93,6 @@ def gather(request: Request) -> Gathered:
     lots = split([groups[row] for row in kept], request.seed, held)
     parts = {name: [kept[i] for i in rows] for name, rows in lots.items()}
     classes = trained(request, found, {labels[row] for row in parts["train"]})
-    target = targets(labels, classes)
-    preparation = examined.learn(parts["train"])
-    sets = sets_of(examined.encode(preparation), target, parts)
-    source = source_of(request.data, frame, preparation, labels)
-    origins = origins_of(rows_of(target, parts), source)
-    train, validation = sets.pop("train"), sets.pop("validation")
     notes = [f"trained on {request.data}, tested on {request.test}"] * (given != request)
     for path in filter(None, (request.data, request.test, request.outside)):
         notes += remark(path)
@@ -90,6 +100,30 @@ def gather(request: Request) -> Gathered:
     notes += notes_on([(examined.keys[row], groups[row], labels[row]) for row in kept])
     notes += untrained(labels, {*found} - {*classes}, parts)
     notes += outsiders(labels, request.none.strip(), parts)
+    return Divided(
+        request=request,
+        kind=kind,
+        frame=frame,
+        labels=labels,
+        examined=examined,
+        parts=parts,
+        classes=classes,
+        target=targets(labels, classes),
+        sources=sources,
+        notes=tuple(notes),
+    )
+
+
+def gather(request: Request) -> Gathered:
+    """Read the data, divide it, learn the preparation on the training part."""
+    name, found = name_of(request.data), divide(request)
+    request, parts, classes = found.request, found.parts, found.classes
+    frame, labels, examined = found.frame, found.labels, found.examined
+    preparation, notes = examined.learn(parts["train"]), [*found.notes]
+    sets = sets_of(examined.encode(preparation), found.target, parts)
+    source = source_of(request.data, frame, preparation, labels)
+    origins = origins_of(rows_of(found.target, parts), source)
+    train, validation = sets.pop("train"), sets.pop("validation")
     for more, said, where in further(request, classes, preparation, train):
         sets |= more
         notes += said
@@ -102,16 +136,16 @@ def gather(request: Request) -> Gathered:
         evaluations={name: partial(itself, part) for name, part in sets.items()},
         prepare=preparation.prepare,
         augment=examined.augment,
-        sources={**sources, **sources_of(request)},
+        sources={**found.sources, **sources_of(request)},
     )
 
     def named(trained: int) -> str:
         row = parts["train"][trained]
         return called(row, labels[row], source.cells[row] if source.cells else "")
 
-    recipe = recipe_of(request, name_of(given.data), kind, task)
+    recipe = recipe_of(request, name, found.kind, task)
     asked = any(setting.startswith("epochs=") for setting in request.settings)
-    return Gathered(kind, task, recipe, preparation, tuple(notes), named, origins, asked)
+    return Gathered(found.kind, task, recipe, preparation, tuple(notes), named, origins, asked)
 
 
 def called(row: int, label: str | None, cell: object) -> str:
