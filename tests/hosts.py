@@ -45,7 +45,8 @@ class Host:
                 except ProcessLookupError:  # it has just ended
                     continue
             process.wait()
-            process.stdout.close()
+            if process.stdout is not None:
+                process.stdout.close()
         self.started.clear()
 
 

@@ -183,9 +183,9 @@ def test_rows_that_claim_a_new_class_are_fitted_too_unless_asked_not_to(
         )
         assert told.exit_code == 0, told.output
         found[option] = load(out).net.head.weight, told.output
-    before, told = load(at / "model").net.head.weight, found["--no-refit"][1]
+    before, said = load(at / "model").net.head.weight, found["--no-refit"][1]
     assert torch.equal(found["--no-refit"][0][:3], before)  # type: ignore[index,arg-type]
-    assert "; --refit fits all rows" in told
+    assert "; --refit fits all rows" in said
     assert "so all rows were fitted (validation accuracy" in found[""][1]
     assert not torch.equal(found[""][0][:3], before)  # type: ignore[index,arg-type]
 
@@ -299,7 +299,7 @@ def test_several_networks_have_their_own_new_rows(formulation: str, tmp_path: Pa
     assert isinstance(after, MeanOfP)
     for one, other in zip(before.members, after.members, strict=True):
         assert torch.equal(one.weight, other.weight[:3])  # type: ignore[index,arg-type]
-        assert len(other.weight) == 4  # type: ignore[arg-type]
+        assert len(other.weight) == 4
     assert not torch.equal(after.members[0].weight[3], after.members[1].weight[3])  # type: ignore[index,arg-type]
 
 

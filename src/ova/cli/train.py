@@ -1,7 +1,8 @@
 """`ova train`: a classifier from the user's own data."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
@@ -10,6 +11,11 @@ from ova.cli.console import plain_console
 from ova.cli.interrupt import Interrupt, listening
 from ova.errors import BadInput
 from ova.modelfolder import outputs
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ova.modelfolder.train import Trained
 
 
 def train(
@@ -173,8 +179,7 @@ def train(
     logger = options.logger(log)
     base = encoder_folder(encoder) if encoder else None
     outputs.check_folder("--out", out, filter(None, (data, test, outside, base)))
-    from ova.modelfolder.class_table import WARNING, lines
-    from ova.modelfolder.names import REPORT, RUN
+    from ova.modelfolder.names import RUN
     from ova.modelfolder.train import train as carry_out
     from ova.posthoc.per_class import EachClass
     from ova.posthoc.threshold import Promise
@@ -231,10 +236,18 @@ def train(
         work = logged(work, Logged(out / RUN, str(out), "ova train"), logger)
     with listening(interrupt):
         trained = show(work, str(out), console)
+    tell(trained, task.classes, out, console)
+
+
+def tell(trained: "Trained", classes: Sequence[str], out: Path, console: "Console") -> None:
+    """Print what the model is, and what it does on rows that it has not seen."""
+    from ova.modelfolder.class_table import WARNING, lines
+    from ova.modelfolder.names import REPORT
+
     decides = f"the score {trained.evidence.name} decides: {trained.evidence.why}"
     console.print(decides, soft_wrap=True)
     style = None if trained.shown.promised else "red"
-    for line in trained.shown.lines(task.classes):
+    for line in trained.shown.lines(classes):
         console.print(line, style=style, soft_wrap=True)
     for name, outcome in trained.outcomes.items():
         console.print(f"{name}: {outcome}", soft_wrap=True)

@@ -142,7 +142,7 @@ def sets(model: Model, divided: Divided) -> dict[str, InMemory]:
     """Every set, encoded as the model does it."""
     encoded = model.preparation.encode(divided.frame)
     found = sets_of(encoded, divided.target, divided.parts)
-    for more, _ in further(divided.request, model.classes, model.preparation, found["train"]):
+    for more, *_ in further(divided.request, model.classes, model.preparation, found["train"]):
         found |= more
     return found
 
