@@ -88,6 +88,8 @@ def train(
     check(wanted, task)
     check_folder(out, task)
     weights = adopt(out, run)
+    if weights.exists() and machine.minutes:
+        yield Stage("trained already, so the minutes change nothing; another --out trains anew")
     gathered, machine = yield from planned(fabric, gathered, run, machine)
     recipe = gathered.recipe
     net = yield from stages(fabric, recipe, run, machine, lambda: task, weights)
