@@ -96,6 +96,9 @@ def test_time_that_is_up_ends_after_the_first_epoch(data: Path, tmp_path: Path) 
     assert said[0] == "timing some steps"
     assert said[1].startswith("about ")
     assert "--minutes" in said[1]
+    again = fit(gathered, tmp_path / "model", minutes=5.0)
+    assert again[0].startswith("trained already")
+    assert again[1] == "complete"
 
 
 def test_a_plan_that_all_fits_changes_no_weight(data: Path, tmp_path: Path) -> None:

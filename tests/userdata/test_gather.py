@@ -250,3 +250,21 @@ def test_classes_that_are_called_train_and_test_are_classes(tmp_path: Path) -> N
     (made / "red").rename(tmp_path / "rail" / "train")
     (made / "green").rename(tmp_path / "rail" / "test")
     assert gather(Request(data=tmp_path / "rail")).task.classes == ("test", "train")
+
+
+@pytest.mark.parametrize("size", [8, 20, 96])
+def test_images_are_taken_at_the_size_that_was_asked_for(size: int, tmp_path: Path) -> None:
+    photos = made_data.pictures(tmp_path / "photos", per_class=8)
+    gathered = gather(Request(data=photos, size=size))
+    assert gathered.task.shape == (3, size, size)
+    assert gathered.task.sources["--size"] == str(size)  # other inputs make other data
+    assert "--size" not in gather(Request(data=photos)).task.sources
+
+
+@pytest.mark.parametrize("size", [1, 7, 1 << 13])
+def test_a_size_that_is_none_is_a_sentence(size: int, tmp_path: Path) -> None:
+    photos = made_data.pictures(tmp_path / "photos", per_class=8)
+    with pytest.raises(BadInput, match=f"--size {size}: wanted 8 to 4096 pixels"):
+        gather(Request(data=photos, size=size))
+    with pytest.raises(BadInput, match="--size is for a folder of images"):
+        gather(Request(data=made_data.table(tmp_path / "t.csv"), size=32))

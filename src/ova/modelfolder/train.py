@@ -90,10 +90,10 @@ def train(
     check(wanted, task)
     check_folder(out, task)
     weights = whole = adopt(out, run)
-    inputs = gathered
-    if features := once(
-        gathered.recipe
-    ):  # from here on the network is what comes after the encoder
+    if weights.exists() and machine.minutes:
+        yield Stage("trained already, so the minutes change nothing; another --out trains anew")
+    inputs, features = gathered, once(gathered.recipe)
+    if features:  # from here on the network is what comes after the encoder
         weights, gathered = run / HEAD, (yield from on_features(gathered, fabric.device))
     else:  # a head is fitted to features in seconds, whatever the time
         inputs, machine = yield from planned(fabric, gathered, run, machine)

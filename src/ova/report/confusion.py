@@ -132,8 +132,9 @@ def picture(cells: Array, names: Sequence[str]) -> Markup:
         for i, name in enumerate(called)
     ]  # fmt: skip
     left = len(names) - len(shown)
-    only = f" The {len(shown)} classes with the most mistakes; the other {left} have fewer." * bool(
-        left
+    only = (
+        f" The {len(shown)} classes with the most mistakes; the other {left} have no more."
+        * bool(left)
     )
     caption = (
         "A row for each class, a column for each best guess. Confused classes stand together; the darker "
