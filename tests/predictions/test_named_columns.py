@@ -251,3 +251,27 @@ def test_every_other_prefix_reads_like_the_first():
     for prefix in ("p_", "prob_", "probs_", "proba_", "probability_", "Proba ", "score_"):
         places = places_of(["label", *(f"{prefix}{name}" for name in NAMES)], Wanted())
         assert places["classes"] == NAMES
+
+
+def test_the_parts_of_a_pattern_are_one_model_and_are_never_written_over(tmp_path):
+    _, p, y = made()
+    table = pd.DataFrame(columns("proba_", p) | {"label": words(y)})
+    parts = [
+        save(tmp_path / f"part-{i}.csv", table.iloc[rows])
+        for i, rows in enumerate(np.split(np.arange(60), 3))
+    ]
+    before = [part.read_bytes() for part in parts]
+    rows = tmp_path / "rows.jsonl"
+    code, _, _ = run(tmp_path / "part-*.csv", "-o", tmp_path / "page.html", "--measurements", rows)
+    assert code == 0
+    assert json.loads(rows.read_text().splitlines()[0])["n"] == 60
+    assert (tmp_path / "page.html").exists()
+    refused = CliRunner().invoke(
+        app, ["evaluate", str(tmp_path / "part-*.csv"), "--measurements", str(parts[1])]
+    )
+    assert isinstance(refused.exception, BadInput)
+    fitted = ["calibrate", str(tmp_path / "part-*.csv"), "--fit", str(parts[2])]
+    refused = CliRunner().invoke(app, fitted)
+    assert isinstance(refused.exception, BadInput)
+    assert "part-2.csv is also what --fit names" in str(refused.exception)
+    assert [part.read_bytes() for part in parts] == before

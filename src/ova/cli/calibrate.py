@@ -67,9 +67,10 @@ def calibrate(
     from ova.predictions import read_any
     from ova.predictions.beside import column
     from ova.predictions.checks import check_classes
+    from ova.predictions.foreign import meant
 
     check(file, fit, out)
-    outputs.check_files({"--out": out, "--json": json}, [file, fit])
+    outputs.check_files({"--out": out, "--json": json}, [*meant(file), *meant(fit)])
     if method is not None:
         pick(CALIBRATIONS, method, "calibration")  # before any reading
     how = reading(one_vs_all, columns, logits)
@@ -93,8 +94,14 @@ def calibrate(
 
 def check(file: Path, fit: Path, out: Path | None) -> None:
     """Refuse what would measure a calibration on its own examples, or an ending that is not written."""
-    if fit.resolve() == file.resolve():
-        raise BadInput(f"{file} is also what --fit names; fit on other examples than you measure")
+    from ova.predictions.foreign import meant
+
+    known = {part.resolve() for part in (fit, *meant(fit))}
+    twice = [part for part in (file, *meant(file)) if part.resolve() in known]
+    if twice:
+        raise BadInput(
+            f"{twice[0]} is also what --fit names; fit on other examples than you measure"
+        )
     if out is not None and out.suffix.lower() not in WRITTEN:
         raise BadInput(f"--out must end in {' or '.join(WRITTEN)}, not {out.name!r}")
 

@@ -118,10 +118,11 @@ def evaluate(
         require("report")
     from ova.metrics import Draws
     from ova.metrics.model_files import assign, evaluate_files
+    from ova.predictions.foreign import meant
 
     how = reading(one_vs_all, columns, logits)
     models = assign(files, ood or [], shift or [])
-    read = [path for model in models for path in model.sets.values()]
+    read = [part for model in models for path in model.sets.values() for part in meant(path)]
     outputs.check_files({"--output": output, "--measurements": measurements}, read)
     draws = Draws(count=bootstrap, seed=seed) if bootstrap else None
     results = evaluate_files(models, how=how, draws=draws)

@@ -3,6 +3,8 @@
 from typing import Any, Protocol
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from ova.errors import BadInput
 from ova.predictions.columns import Array, Predictions
@@ -36,12 +38,12 @@ def by_number(chunk: Chunk, how: Said, first: int, codes: dict[str, int]) -> Chu
     found = dict(chunk)
     for name in ("target", "prediction"):
         if name in chunk and is_words(chunk[name]):
-            words = chunk[name].tolist()
+            words = pa.array(chunk[name], pa.string())
             if not matrix:
-                for word in words:
+                for word in words.unique().drop_null().to_pylist():
                     codes.setdefault(word, len(codes))
             elif not codes:
-                few = ", ".join(map(repr, sorted({*map(str, words)})[:FEW]))
+                few = ", ".join(map(repr, words.unique().to_pylist()[:FEW]))
                 raise BadInput(
                     f"{name} has names ({few}), but the columns of probabilities are numbered; "
                     "say in which order they are: --columns classes=cat,dog,..."
@@ -63,16 +65,17 @@ def asked(how: Said) -> bool:
 
 def is_words(column: Array) -> bool:
     """Whether a column has names; numbers, and those in CSV without any, have none."""
-    return column.dtype.kind in "OUS"
+    return column.dtype.kind in "OU"
 
 
-def numbers(words: list[Any], codes: dict[str, int], name: str, first: int) -> Array:
+def numbers(words: Any, codes: dict[str, int], name: str, first: int) -> Array:
     """The numbers of names; one that there is no class for is named with its row."""
-    try:
-        return np.array([codes[word] for word in words], np.int32)
-    except KeyError:
-        row = next(row for row, word in enumerate(words) if word not in codes)
-    what = "is missing" if words[row] in (None, "") else f"is {str(words[row])!r}"
+    found = pc.index_in(words, value_set=pa.array(list(codes), pa.string()))
+    if not found.null_count:
+        return np.asarray(found, np.int32)
+    row = int(np.argmax(np.asarray(found.is_null())))
+    word = words[row].as_py()
+    what = f"is {word!r}" if word else "is missing"
     few = ", ".join(list(codes)[:FEW]) + (", ..." if len(codes) > FEW else "")
     raise BadInput(
         f"row {first + row}: {name} {what}, but the classes are {few}; --columns says which columns are "

@@ -28,11 +28,6 @@ class Wanted:
     )
     tell: Callable[[str], None] = silent  # hears what was guessed
 
-    @property
-    def ordered(self) -> bool:
-        """Whether the user said which class each column is of."""
-        return any(name in self.columns for name in SEVERAL)
-
 
 def told(given: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """What `--columns` says.
