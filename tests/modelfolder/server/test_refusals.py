@@ -1,5 +1,6 @@
 """Every bad request gets its status and one sentence; who may not ask learns nothing."""
 
+import errno
 import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -177,6 +178,20 @@ def test_what_is_too_large_is_not_read_to_its_end(table: Model) -> None:
     assert read > 0
 
 
+def test_what_cannot_be_logged_is_not_answered(
+    table: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = Log(tmp_path / "log")
+    with made_served.asking(table, log=log) as client:
+        whole = log._file
+        monkeypatch.setattr(log, "_file", Full(whole))
+        reply = client.post("/predict", json={"rows": [ROW]})
+        refused(reply, 503, "the log cannot be written (No space left on device)")
+        monkeypatch.setattr(log, "_file", whole)
+        assert client.post("/predict", json={"rows": [ROW]}).status_code == 200
+    assert len((tmp_path / "log").read_text().splitlines()) == 1
+
+
 def test_more_than_can_be_held_is_refused_and_given_back(table: Model) -> None:
     with made_served.asking(table, Limits(connections=0)) as client:
         refused(client.post("/predict", json={"rows": [ROW]}), 503, "0 requests are open already")
@@ -258,6 +273,20 @@ def test_every_reply_says_what_a_browser_may_do(table: Model) -> None:
             assert policy.startswith("default-src 'none'; script-src 'self';")
             assert "unsafe" not in policy
             assert reply.headers["x-content-type-options"] == "nosniff"
+
+
+class Full:
+    """A file on a disk that becomes full."""
+
+    def __init__(self, file: Any) -> None:
+        self.file = file
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.file, name)
+
+    def write(self, data: Any) -> int:
+        self.file.write(data[:20])
+        raise OSError(errno.ENOSPC, "No space left on device")
 
 
 class Slow:
