@@ -48,13 +48,13 @@ TABLE: dict[str, tuple[Any, int, str]] = {
         422,
         "row 1, column 'colour', is not UTF",
     ),
-    "unusable": ({"rows": [ROW | {"length": "abc"}]}, 422, "no input can be used; the first: col"),
+    "unusable": ({"rows": [ROW | {"length": "abc"}]}, 422, "the input cannot be used: col"),
 }
 TEXT: dict[str, tuple[Any, int, str]] = {
     "a number": ({"texts": ["a", 1]}, 422, "text 2 is not a string"),
     "null": ({"texts": [None]}, 422, "text 1 is not a string"),
     "surrogate": ({"texts": ["\udfff"]}, 422, "text 1 is not UTF-8"),
-    "blank": ({"texts": [" \n"]}, 422, "no input can be used; the first: empty text"),
+    "blank": ({"texts": [" \n"]}, 422, "the input cannot be used: empty text"),
     "long": ({"texts": ["x" * 51]}, 413, "text 1 has 51 characters"),
     "rows": ({"rows": [{"sentence": "a"}]}, 422, "the body is an object with a list"),
 }
@@ -115,8 +115,8 @@ def test_a_bad_image_is_refused_before_it_is_unpacked(image: Model) -> None:
         assert ask(png(100)).status_code == 200
         refused(ask(png(101)), 413, "10201 pixels")
         refused(ask(png(80), png(80)), 413, "12800 pixels")
-        refused(ask(b"no image"), 422, "no input can be used; the first: not an image")
-        refused(ask(b""), 422, "no input can be used; the first: not an image")
+        refused(ask(b"no image"), 422, "the input cannot be used: not an image")
+        refused(ask(b""), 422, "the input cannot be used: not an image")
         refused(ask(png(8), name="image"), 422, "'image' is no file called 'images'")
         refused(ask(*[png(8)] * 9), 400, "the form cannot be read")
         refused(
