@@ -58,7 +58,6 @@ EXTRAS: dict[str, dict[str, str]] = {
     "serve": {
         "fastapi": "FastAPI",
         "prometheus_client": "prometheus-client",
-        "pydantic": "pydantic",
         "python_multipart": "python-multipart",
         "uvicorn": "uvicorn",
     },

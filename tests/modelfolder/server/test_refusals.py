@@ -1,5 +1,6 @@
 """Every bad request gets its status and one sentence; who may not ask learns nothing."""
 
+import errno
 import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -47,13 +48,13 @@ TABLE: dict[str, tuple[Any, int, str]] = {
         422,
         "row 1, column 'colour', is not UTF",
     ),
-    "unusable": ({"rows": [ROW | {"length": "abc"}]}, 422, "no input can be used; the first: col"),
+    "unusable": ({"rows": [ROW | {"length": "abc"}]}, 422, "the input cannot be used: col"),
 }
 TEXT: dict[str, tuple[Any, int, str]] = {
     "a number": ({"texts": ["a", 1]}, 422, "text 2 is not a string"),
     "null": ({"texts": [None]}, 422, "text 1 is not a string"),
     "surrogate": ({"texts": ["\udfff"]}, 422, "text 1 is not UTF-8"),
-    "blank": ({"texts": [" \n"]}, 422, "no input can be used; the first: empty text"),
+    "blank": ({"texts": [" \n"]}, 422, "the input cannot be used: empty text"),
     "long": ({"texts": ["x" * 51]}, 413, "text 1 has 51 characters"),
     "rows": ({"rows": [{"sentence": "a"}]}, 422, "the body is an object with a list"),
 }
@@ -114,8 +115,8 @@ def test_a_bad_image_is_refused_before_it_is_unpacked(image: Model) -> None:
         assert ask(png(100)).status_code == 200
         refused(ask(png(101)), 413, "10201 pixels")
         refused(ask(png(80), png(80)), 413, "12800 pixels")
-        refused(ask(b"no image"), 422, "no input can be used; the first: not an image")
-        refused(ask(b""), 422, "no input can be used; the first: not an image")
+        refused(ask(b"no image"), 422, "the input cannot be used: not an image")
+        refused(ask(b""), 422, "the input cannot be used: not an image")
         refused(ask(png(8), name="image"), 422, "'image' is no file called 'images'")
         refused(ask(*[png(8)] * 9), 400, "the form cannot be read")
         refused(
@@ -175,6 +176,20 @@ def test_what_is_too_large_is_not_read_to_its_end(table: Model) -> None:
             client.post("/predict", content=pieces(), headers=JSON), 413, "the body is too large"
         )
     assert read > 0
+
+
+def test_what_cannot_be_logged_is_not_answered(
+    table: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = Log(tmp_path / "log")
+    with made_served.asking(table, log=log) as client:
+        whole = log._file
+        monkeypatch.setattr(log, "_file", Full(whole))
+        reply = client.post("/predict", json={"rows": [ROW]})
+        refused(reply, 503, "the log cannot be written (No space left on device)")
+        monkeypatch.setattr(log, "_file", whole)
+        assert client.post("/predict", json={"rows": [ROW]}).status_code == 200
+    assert len((tmp_path / "log").read_text().splitlines()) == 1
 
 
 def test_more_than_can_be_held_is_refused_and_given_back(table: Model) -> None:
@@ -258,6 +273,20 @@ def test_every_reply_says_what_a_browser_may_do(table: Model) -> None:
             assert policy.startswith("default-src 'none'; script-src 'self';")
             assert "unsafe" not in policy
             assert reply.headers["x-content-type-options"] == "nosniff"
+
+
+class Full:
+    """A file on a disk that becomes full."""
+
+    def __init__(self, file: Any) -> None:
+        self.file = file
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.file, name)
+
+    def write(self, data: Any) -> int:
+        self.file.write(data[:20])
+        raise OSError(errno.ENOSPC, "No space left on device")
 
 
 class Slow:

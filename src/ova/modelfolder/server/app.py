@@ -12,8 +12,6 @@ from fastapi import Depends, FastAPI, Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse, PlainTextResponse, Response
 from fastapi.security import HTTPBearer
-from pydantic import Field
-from pydantic.json_schema import SkipJsonSchema
 
 from ova.modelfolder.folder import Model
 from ova.modelfolder.server import schema
@@ -32,7 +30,7 @@ ABOUT = (
     "Answers of a model of `ova train`: a label, or null where it is none of the above. An input "
     "that cannot be used has its reason in `problem` and harms no other."
 )
-Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+NOT_SAID: Any = None  # of a query's part that is never null, because nobody can write that there
 Batches = Batcher[Asked, Reply]
 
 
@@ -94,9 +92,14 @@ def create(
     async def predict(
         request: Request,
         threshold: Annotated[
-            Share | SkipJsonSchema[None],
-            Query(description="Answer above this confidence; the promise is then void."),
-        ] = None,
+            float,
+            Query(
+                ge=0,
+                le=1,
+                allow_inf_nan=False,
+                description="Answer above this confidence; the promise is then void.",
+            ),
+        ] = NOT_SAID,
         explain: Annotated[bool, Query(description="Name the nearest training rows.")] = False,
         classes: Annotated[
             int, Query(ge=0, le=100_000, description="How many of the largest p to name.")

@@ -63,8 +63,7 @@ class Replies:
         for each in asked:
             its = range(first, first := first + len(each.frame))
             if all(answers[i].problem is not None for i in its):
-                why = answers[its[0]].problem
-                replies.append(Refused(422, f"no input can be used; the first: {why}"))
+                replies.append(unusable([str(answers[i].problem) for i in its]))
                 continue
             kept += its
             said_of = [rows[i] | extras(each, answers[i], *more[i]) for i in its]
@@ -118,6 +117,16 @@ class Replies:
         if column:
             return hashed(printable(cells[column]).encode())
         return hashed(as_json({name: plain(cell) for name, cell in cells.items()}))
+
+
+def unusable(problems: Sequence[str]) -> Refused:
+    """What is said of a request of which no input can be used.
+
+    >>> str(unusable(["empty text"])), str(unusable(["empty text", "12 is no text"]))
+    ('the input cannot be used: empty text', 'no input can be used; the first: empty text')
+    """
+    one = "the input cannot be used:" if len(problems) == 1 else "no input can be used; the first:"
+    return Refused(422, f"{one} {clean(problems[0])}")
 
 
 def printable(cell: object) -> str:

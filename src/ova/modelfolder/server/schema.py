@@ -1,8 +1,7 @@
 """What the server takes and gives, for OpenAPI: exact for the kind and the columns of its model."""
 
+from dataclasses import dataclass
 from typing import Any
-
-from pydantic import BaseModel, Field
 
 from ova.modelfolder.asking import wanted
 from ova.modelfolder.folder import Model
@@ -12,78 +11,92 @@ from ova.modelfolder.server.limits import Limits
 Schema = dict[str, Any]
 
 
-class Near(BaseModel):
+@dataclass(frozen=True)
+class Near:
     """A training row, and how far from it the input is (0 to 2)."""
 
     example: str
     distance: float
 
 
-class Likely(BaseModel):
+@dataclass(frozen=True)
+class Likely:
     """A class and its probability, uncalibrated."""
 
     label: str
     p: float
 
 
-class Answered(BaseModel):
-    """What the model says about one input."""
+@dataclass(frozen=True)
+class Answered:
+    """What the model says about one input.
 
-    id: str = Field(description="Names the row in the log.")
-    label: str | None = Field(
-        description="null: none of the above, or an input that cannot be used."
-    )
-    best_guess: str | None = Field(description="The label, unless the input is refused.")
-    confidence: float | None = Field(
-        description="Of the best guess; calibrated where the model is."
-    )
+    The id names its row in the log. The label is null where the input is none of the above
+    (`refused` says why) or cannot be used (`problem` does). The best guess is the label, or what it
+    would have been, and the confidence is the guess's, calibrated where the model is. The score is
+    what the threshold of the model is compared with.
+    """
+
+    id: str
+    label: str | None
+    best_guess: str | None
+    confidence: float | None
     runner_up: str | None
     runner_up_confidence: float | None
-    score: float | None = Field(description="What the threshold of the model is compared with.")
-    refused: str | None = Field(description="Why the input is none of the above.")
-    problem: str | None = Field(description="Why the input cannot be used.")
-    classes: list[Likely] | None = Field(default=None, description="Those of the largest p.")
-    nearest: list[Near] | None = Field(default=None, description="Where explain=true.")
+    score: float | None
+    refused: str | None
+    problem: str | None
+    classes: list[Likely] | None = None  # those of the largest p
+    nearest: list[Near] | None = None
 
 
-class Answers(BaseModel):
-    """An answer for each input, in their order."""
+@dataclass(frozen=True)
+class Answers:
+    """An answer for each input, in their order, and the first letters of the model's hash."""
 
     answers: list[Answered]
-    model: str = Field(description="The first letters of the model's hash.")
+    model: str
 
 
-class Problem(BaseModel):
+@dataclass(frozen=True)
+class Problem:
     """Why there is no answer, in one sentence."""
 
     error: str
 
 
-class State(BaseModel):
+@dataclass(frozen=True)
+class State:
     """How the server is."""
 
     status: str
 
 
-class Column(BaseModel):
+@dataclass(frozen=True)
+class Column:
     """A column of a table; without words, of numbers."""
 
     name: str
     words: list[str]
 
 
-class Facts(BaseModel):
-    """What the model is, and what it promises."""
+@dataclass(frozen=True)
+class Facts:
+    """What the model is, and what it promises.
+
+    `inputs` is what inputs are called in a request: texts, rows or images; `score` what the
+    threshold is compared with; `nearest` whether explain=true can name training rows.
+    """
 
     kind: str
-    inputs: str = Field(description="What inputs are called in a request: texts, rows or images.")
+    inputs: str
     classes: list[str]
     columns: list[Column]
     formulation: str
-    score: str = Field(description="What the threshold is compared with.")
+    score: str
     promise: list[str]
     calibrated: bool
-    nearest: bool = Field(description="Whether explain=true can name training rows.")
+    nearest: bool
     model: str
     limits: dict[str, int | float]
 

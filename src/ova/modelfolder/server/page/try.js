@@ -150,8 +150,9 @@ function show(file) {
     picture.src = URL.createObjectURL(file);
   } else picture.removeAttribute("src");
   $("threshold").value = said.confidence;
-  $("note").textContent =
-    facts.classes.length > said.classes.length ? `the largest ${said.classes.length} of ${facts.classes.length}` : "";
+  const notes = ["as the network gives them"];
+  if (facts.classes.length > said.classes.length) notes.push(`the largest ${said.classes.length} of ${facts.classes.length}`);
+  $("note").textContent = notes.join(", ");
   $("bars").replaceChildren(...said.classes.map(bar));
   $("near").hidden = !said.nearest;
   $("examples").replaceChildren(...(said.nearest || []).map(example));
