@@ -299,8 +299,8 @@ def test_several_networks_have_their_own_new_rows(formulation: str, tmp_path: Pa
     assert isinstance(after, MeanOfP)
     for one, other in zip(before.members, after.members, strict=True):
         assert torch.equal(one.weight, other.weight[:3])  # type: ignore[index,arg-type]
-        assert len(other.weight) == 4
-    assert not torch.equal(after.members[0].weight[3], after.members[1].weight[3])  # type: ignore[index,arg-type]
+        assert len(other.weight) == 4  # type: ignore[arg-type]
+    assert not torch.equal(after.members[0].weight[3], after.members[1].weight[3])  # type: ignore[index]
 
 
 def test_a_filled_in_sheet_of_texts_extends_from_python(tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ def with_rows(head: LastLayer, old: Sequence[int | None], f: Tensor, y: Tensor) 
     found.load_state_dict({**own, **shared})
     new = [k for k, row in enumerate(old) if row is None]
     centres = found.centres
-    if isinstance(centres, Tensor) and centres is getattr(found, "weight", None):
+    if centres is not None and getattr(found, "weight", None) is centres:
         e = found.embed(f)
         for k in new:
             centres[k] = e[y == k].mean(0)
