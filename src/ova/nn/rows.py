@@ -41,8 +41,8 @@ def with_rows(head: LastLayer, old: Sequence[int | None], f: Tensor, y: Tensor) 
     shared = {n: t for n, t in head.state_dict().items() if n not in names}
     found.load_state_dict({**own, **shared})
     new = [k for k, row in enumerate(old) if row is None]
-    centres = found.centres
-    if centres is not None and getattr(found, "weight", None) is centres:
+    centres, own_rows = found.centres, getattr(found, "weight", None) is found.centres
+    if centres is not None and own_rows:
         e = found.embed(f)
         for k in new:
             centres[k] = e[y == k].mean(0)
