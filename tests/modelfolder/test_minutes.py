@@ -1,4 +1,4 @@
-"""Training by time: a plan before it starts, an end with the best epoch, and a run that goes on as it began."""
+"""Training by time: a plan before it starts, an end with the best epoch, and a run that goes on."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -62,8 +62,9 @@ def train(  # noqa: PLR0913  what `ova train` asks for most
 
     With `out`, a folder, an interrupted training goes on there; without, the model lies in a
     temporary folder, which goes with the object. Bars are shown on a terminal, lines with
-    `verbose=True`. Training takes `minutes` at most (images 10, 0: no limit). `options` are further ones of the command (none, group, formulation, model,
-    encoder, frozen, drop, skip_bad, mirror, seed) and fields of the recipe (epochs=5, members=3).
+    `verbose=True`. Training takes `minutes` at most (images 10, 0: no limit). `options` are
+    further ones of the command (none, group, formulation, model, encoder, frozen, drop,
+    skip_bad, mirror, seed) and fields of the recipe (epochs=5, members=3).
 
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)

@@ -1,4 +1,4 @@
-"""Look at a trained model for its page: what it confuses, where it is surely wrong, which labels look wrong."""
+"""Look at a trained model for its page: its confusions, sure mistakes, doubts and odd labels."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -248,7 +248,7 @@ def place_of(value: float, grid: Sequence[float]) -> int:
 def positions(
     values: Array, called: Array, fitted: tuple[float, float]
 ) -> list[tuple[float, float]]:
-    """Places of the slider, each with what it is called: below all values, at some of them, at the fitted threshold.
+    """Places of the slider, each with what it is called: below all values, at some, at the fitted.
 
     >>> positions(np.array([-1.0, 3.0]), np.array([0.25, 0.75]), (2.0, 0.5))
     [(-1.04, 0.0), (-1.0, 0.25), (2.0, 0.5), (3.0, 0.75)]

@@ -33,9 +33,10 @@ def convert(
     """Replace the last linear layer of a model, in place, and bring the loss that belongs to it.
 
     The layer is found by its output size where the model says it (transformers' `num_labels`), is
-    otherwise the last one, or has the name `layer`. It may be a 1 x 1 convolution whose logits are averaged afterwards. `classes` changes the number of classes. The
-    new layer is untrained: train it, or all of the model. `loss(model(x), y)` works in any loop
-    and as `compute_loss_func` of transformers' `Trainer`; `loss.probs(model(x))` are probabilities.
+    otherwise the last one, or has the name `layer`. It may be a 1 x 1 convolution whose logits
+    are averaged afterwards. `classes` changes the number of classes. The new layer is
+    untrained: train it, or all of the model. `loss(model(x), y)` works in any loop and as
+    `compute_loss_func` of transformers' `Trainer`; `loss.probs(model(x))` are probabilities.
     A model of transformers also has this loss as `outputs.loss` when it is given `labels`, knows
     its formulation (`config.ova`), and comes back from a folder by `ova.from_pretrained`. Where the
     new layer measures distances, a dropout right before it is switched off (`undrop`).

@@ -1,4 +1,4 @@
-"""A figure of one model: where right answers, wrong answers and unknown inputs lie on the scale that decides."""
+"""A figure of one model: where right, wrong and unknown rows lie on the scale that decides."""
 
 from collections.abc import Sequence
 

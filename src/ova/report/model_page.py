@@ -1,4 +1,4 @@
-"""The page of one trained model: what it promises, answers, confuses and refuses, and how it was trained."""
+"""The page of one trained model: what it promises, answers, confuses and refuses."""
 
 import json
 from collections.abc import Mapping, Sequence

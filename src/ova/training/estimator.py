@@ -41,11 +41,12 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
     like none of the classes. Renormalising destroys that; `normalised=True` does it on request.
 
     Answers are refused where the confidence max_k p_k is not above a threshold: a number
-    (`threshold=0.8`), or one that promises an accuracy of what is answered (`accuracy=0.99`), a share of inputs
-    that is answered (`coverage=0.9`), or a share of inputs of no class that is answered at most (`leak=0.05`, which
-    needs examples of them, see `none_label`), or several of these, with `certainty`. It is
-    fitted on the share `holdout` of the training data. A refused input is given
-    `reject_label`: by default "none of the above", or -1 where the labels are numbers.
+    (`threshold=0.8`), or one that promises an accuracy of what is answered (`accuracy=0.99`), a
+    share of inputs that is answered (`coverage=0.9`), or a share of inputs of no class that is
+    answered at most (`leak=0.05`, which needs examples of them, see `none_label`), or several
+    of these, with `certainty`. It is fitted on the share `holdout` of the training data. A
+    refused input is given `reject_label`: by default "none of the above", or -1 where the
+    labels are numbers.
 
     `calibration="top"` (or "beta"; "temperature" for one-vs-all) makes the confidence as often right as it says, on the same
     held-out share. It changes `confidence_of` and what a threshold is compared with, never the
@@ -56,13 +57,15 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
     any other is fitted on the training rows, and a promise is then fitted by it. The confidence
     stays what it is; a calibration does not touch another score.
 
-    `class_weight` ("balanced", or a dictionary from label to weight) and `fit(..., sample_weight=)` say how
-    much rows count in the training loss; promises and calibrations are about the rows as they come.
-    A missing number, NaN, is filled with the median of its column, and marked by an input of its own where the
-    training rows have some. `verbose=True` prints the loss of ten epochs. `scoring="roc_auc_ovr"` of scikit-learn takes only
-    probabilities that sum to one: say normalised=True there. Words want scikit-learn's `OneHotEncoder` before this in a
-    pipeline; `ova.train` takes tables as they are, and exports them as ONNX. There is no `partial_fit`: rows that came later would be
-    standardised by others, and a promise rests on rows that nothing was trained on.
+    `class_weight` ("balanced", or a dictionary from label to weight) and `fit(..., sample_weight=)`
+    say how much rows count in the training loss; promises and calibrations are about the rows
+    as they come. A missing number, NaN, is filled with the median of its column, and marked by
+    an input of its own where the training rows have some. `verbose=True` prints the loss of ten
+    epochs. `scoring="roc_auc_ovr"` of scikit-learn takes only probabilities that sum to one:
+    say normalised=True there. Words want scikit-learn's `OneHotEncoder` before this in a
+    pipeline; `ova.train` takes tables as they are, and exports them as ONNX. There is no
+    `partial_fit`: rows that came later would be standardised by others, and a promise rests on
+    rows that nothing was trained on.
 
     `none_label` says which label in y marks examples of none of the classes. They are trained on
     (p_k = 0 for every k; softmax: 1/K), are no class, and are wrong answers wherever they are
