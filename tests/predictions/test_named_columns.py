@@ -275,3 +275,34 @@ def test_the_parts_of_a_pattern_are_one_model_and_are_never_written_over(tmp_pat
     assert isinstance(refused.exception, BadInput)
     assert "part-2.csv is also what --fit names" in str(refused.exception)
     assert [part.read_bytes() for part in parts] == before
+
+
+@pytest.mark.parametrize("ending", [".jsonl", ".feather", ".arrow"])
+def test_a_damaged_file_is_a_sentence(tmp_path, ending):
+    import pyarrow as pa
+
+    _, p, y = made()
+    table = pd.DataFrame(columns("proba_", p) | {"label": words(y)})
+    path = tmp_path / f"a{ending}"
+    if ending == ".arrow":
+        found = pa.Table.from_pandas(table, preserve_index=False)
+        with pa.ipc.new_stream(path, found.schema) as stream:
+            stream.write_table(found)
+    else:
+        save(path, table)
+    whole, draw = path.read_bytes(), np.random.default_rng(0)
+    said = []
+    for turn in range(150):
+        data = bytearray(whole)
+        if turn % 3 == 0:
+            data = data[: draw.integers(len(data))]
+        else:
+            for at in draw.integers(len(data), size=turn % 7 + 1):
+                data[at] = draw.integers(256)
+        path.write_bytes(data)
+        try:
+            read_any(path)
+        except BadInput as error:
+            said.append(str(error))
+    assert len(said) > 50
+    assert all(str(path) in each for each in said)

@@ -21,6 +21,7 @@ def chunks(path: Path, wanted: Wanted) -> Iterator[Chunk | Predictions]:
         places = places_of(list(schema.names), wanted)
         columns = used(places)
         for batch in found:
+            batch.validate(full=True)  # lengths and offsets that a damaged file made up
             yield chunk_of(places, columns_of(batch.select(columns), places))
 
 

@@ -19,21 +19,22 @@ BLOCK = 1 << 24  # bytes that are read at once
 def chunks(path: Path, wanted: Wanted) -> Iterator[Chunk | Predictions]:
     """Chunks of a file of JSON lines; each has the names that the first has."""
     places = None
-    for table in tables(path):
-        if places is None:
+    with reading(path, "a file of JSON lines"):
+        for table in tables(path):
             names = table.column_names
-            places = places_of(names, wanted)
-        missing = [name for name in used(places) if name not in table.column_names]
-        if missing:
-            raise BadInput(f"after some lines there is no {missing[0]!r} any more")
-        yield chunk_of(places, columns_of(table.select(used(places)).combine_chunks(), places))
+            if places is None:
+                places = places_of(names, wanted)
+            columns = used(places)
+            if missing := [name for name in columns if name not in names]:
+                raise BadInput(f"after some lines there is no {missing[0]!r} any more")
+            yield chunk_of(places, columns_of(table.select(columns), places))
     if places is None:
         raise BadInput("the file has no rows")
 
 
 def tables(path: Path) -> Iterator[Any]:
     """The lines as Arrow tables, some megabytes at a time."""
-    with reading(path, "a file of JSON lines"), path.open("rb") as file:
+    with path.open("rb") as file:
         while block := file.read(BLOCK):
             block += file.readline()
             if block.strip():
