@@ -277,7 +277,8 @@ def test_a_wheel_installed_elsewhere_trains_reports_and_exports(
     wheel: Path, here: Environment
 ) -> None:
     parts = {name for name in zipfile.ZipFile(wheel).namelist() if not name.endswith(".py")}
-    assert {f"ova/{n}" for n in ("py.typed", "report/style.css", "report/page.js")} <= parts
+    wanted = ("py.typed", "report/style.css", "report/page.js", "modelfolder/server/page/try.html")
+    assert {f"ova/{name}" for name in wanted} <= parts
     here.install(f"{wheel}[train]")
     assert brought("train") | brought("report") <= here.has()
     here.ova("run toy --only ova --seeds 1 --set epochs=2")
