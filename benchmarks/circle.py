@@ -116,7 +116,8 @@ def main() -> None:
     later = [later[k] for k in draw.permutation(len(later))]
     seen, tests = later[: len(later) // 2], later[len(later) // 2 :]
     some = [unknown[k] for k in draw.permutation(len(unknown))[: LEFT_OUT * 40]]
-    log, truth = [*seen, *some], {}
+    log = [*seen, *some]
+    truth: dict[str, str] = {}
     for text, intent in log:
         truth.setdefault(text, intent)
     folder = place / f"model-{seed}"
