@@ -299,7 +299,7 @@ def test_several_networks_have_their_own_new_rows(formulation: str, tmp_path: Pa
     assert isinstance(after, MeanOfP)
     for one, other in zip(before.members, after.members, strict=True):
         assert torch.equal(one.weight, other.weight[:3])  # type: ignore[index,arg-type]
-        assert other.weight.shape[0] == 4  # type: ignore[index,union-attr]
+        assert other.weight.shape[0] == 4  # type: ignore[index]
     new = [member.weight[3] for member in after.members]  # type: ignore[index]
     assert not torch.equal(new[0], new[1])
 
