@@ -4,7 +4,7 @@ Trains a small network from scratch, reviews the log, lets the truth fill in the
 pure and how whole the groups are (beside HDBSCAN and beside the words of the sentences), and what was
 answered before and after on sentences that nothing has seen. The 30 intents are drawn by the seed; where two
 groups stay two (`APART_TEXTS`) was looked for with seed 0, so that other seeds are fair. Data: OVA_DATA.
-Command: python benchmarks/circle.py [FOLDER] [seed], some two minutes of one core. A folder that has a
+Command: python benchmarks/circle.py [FOLDER] [seed], some minutes of one core. A folder that has a
 trained model is not trained again.
 """
 
@@ -116,7 +116,7 @@ def main() -> None:
     later = [later[k] for k in draw.permutation(len(later))]
     seen, tests = later[: len(later) // 2], later[len(later) // 2 :]
     some = [unknown[k] for k in draw.permutation(len(unknown))[: LEFT_OUT * 40]]
-    log: list[tuple[str, str]] = [*seen, *some]
+    log = [*seen, *some]
     truth: dict[str, str] = {}
     for text, intent in log:
         truth.setdefault(text, intent)

@@ -183,9 +183,9 @@ def test_rows_that_claim_a_new_class_are_fitted_too_unless_asked_not_to(
         )
         assert told.exit_code == 0, told.output
         found[option] = load(out).net.head.weight, told.output
-    before, said = load(at / "model").net.head.weight, found["--no-refit"][1]
+    before, words = load(at / "model").net.head.weight, found["--no-refit"][1]
     assert torch.equal(found["--no-refit"][0][:3], before)  # type: ignore[index,arg-type]
-    assert "; --refit fits all rows" in said
+    assert "; --refit fits all rows" in words
     assert "so all rows were fitted (validation accuracy" in found[""][1]
     assert not torch.equal(found[""][0][:3], before)  # type: ignore[index,arg-type]
 
@@ -299,8 +299,9 @@ def test_several_networks_have_their_own_new_rows(formulation: str, tmp_path: Pa
     assert isinstance(after, MeanOfP)
     for one, other in zip(before.members, after.members, strict=True):
         assert torch.equal(one.weight, other.weight[:3])  # type: ignore[index,arg-type]
-        assert len(other.weight) == 4  # type: ignore[arg-type]
-    assert not torch.equal(after.members[0].weight[3], after.members[1].weight[3])  # type: ignore[index]
+        assert other.weight.shape[0] == 4  # type: ignore[index]
+    new = [member.weight[3] for member in after.members]  # type: ignore[index]
+    assert not torch.equal(new[0], new[1])
 
 
 def test_a_filled_in_sheet_of_texts_extends_from_python(tmp_path: Path) -> None:

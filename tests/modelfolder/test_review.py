@@ -197,6 +197,10 @@ def test_what_cannot_be_a_log_has_its_sentence_and_nothing_is_written(
         "predict with --keep": (at, numbered),
         "its 5 scores are not those of this model": (at, kept),
         "there is nothing to review": (at, known),
+        "none of its 1 inputs can be used": (
+            at,
+            made_data.write_csv(tmp_path / "bad.csv", ["x", "y"], [["one", "1e99"]]),
+        ),
         "there is no file": (at, tmp_path / "absent.csv"),
         "no column 'y'": (at, made_data.write_csv(tmp_path / "x.csv", ["x"], [[1]])),
     }

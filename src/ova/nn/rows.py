@@ -41,11 +41,11 @@ def with_rows(head: LastLayer, old: Sequence[int | None], f: Tensor, y: Tensor) 
     shared = {n: t for n, t in head.state_dict().items() if n not in names}
     found.load_state_dict({**own, **shared})
     new = [k for k, row in enumerate(old) if row is None]
-    centres, own_rows = found.centres, getattr(found, "weight", None) is found.centres
-    if centres is not None and own_rows:
+    weight = getattr(found, "weight", None)
+    if isinstance(weight, Tensor) and found.centres is weight:
         e = found.embed(f)
         for k in new:
-            centres[k] = e[y == k].mean(0)
+            weight[k] = e[y == k].mean(0)
     kept = [k for k, row in enumerate(old) if row is not None]
     came_from = [row for row in old if row is not None]
     for name in names:

@@ -93,6 +93,8 @@ def answered(model: Model, piece: Piece) -> tuple[list[int], Array, Array, Itera
     f, z = outputs(model, encoded.x[known], lengths)
     whole = (f.isfinite().all(1) & z.isfinite().all(1)).numpy()
     f, z, known = f[whole], z[whole], [row for row, ok in zip(known, whole, strict=True) if ok]
+    if not known:
+        return [], f.numpy(), z.numpy(), iter([[]] * 4)
     rows = as_outputs(model, f, z)
     said = [*decide(model, rows, z, None)]
     return known, f.numpy(), z.numpy(), iter([[row[k] for row in said] for k in (0, 1, 2, 5)])

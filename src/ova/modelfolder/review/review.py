@@ -61,9 +61,11 @@ def carry_out(model: Model, folder: Path, log: Sequence[str], out: Path, below: 
 def review(model: Model, log: Sequence[str], below: float) -> Review:
     """Find the rows, group them and say what is typical of each group."""
     found = asked(model, log, below)
+    if found.bad == found.rows:
+        raise BadInput(f"{', '.join(log)}: none of its {found.rows} inputs can be used")
     if not len(found):
         raise BadInput(
-            f"{', '.join(log)}: all {found.rows} inputs were answered, none of them doubtfully; there is "
+            f"{', '.join(log)}: all {found.rows - found.bad} inputs were answered, none of them doubtfully; there is "
             "nothing to review"
         )
     texts = None
