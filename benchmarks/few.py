@@ -1,11 +1,13 @@
-"""A handful of examples per class on a frozen encoder: what `ova train` makes of them, beside what needs no held-out rows.
+"""A handful of examples per class on a frozen encoder, beside methods that need no held-out rows.
 
-CLINC150 with 3, 5, 10 and 20 sentences of each of the 150 intents, drawn three times; the test sentences and
-the 1,000 out-of-scope ones are the same in all. `ova train` holds a quarter of the rows back: for the strength, the score
-that decides and the promise. Logistic regression (of standardised features, strength .01 of the mean loss) and the cosine to
-the nearest class mean are fitted on all rows and promise nothing. AUROC is of out-of-scope against test sentences: ours by
-the score that decides, of the regression by its energy and its largest p.
-Command: python benchmarks/few.py [FOLDER] [ENCODER], after benchmarks/frozen_clinc.py, which leaves the features; two minutes of a core.
+CLINC150 with 3, 5, 10 and 20 sentences of each of the 150 intents, drawn three times; the test sentences
+and the 1,000 out-of-scope ones are the same in all. `ova train` holds a quarter of the rows back: for the
+strength, the score that decides and the promise. Logistic regression (of standardised features, strength
+.01 of the mean loss) and the cosine to the nearest class mean are fitted on all rows and promise nothing.
+AUROC is of out-of-scope against test sentences: ours by the score that decides, of the regression by its
+energy and its largest p.
+Command: python benchmarks/few.py [FOLDER] [ENCODER], after benchmarks/frozen_clinc.py, which leaves the
+features; two minutes of a core.
 """
 
 import csv
