@@ -2,12 +2,15 @@
 
 from pathlib import Path
 
+import torch
+
 import made_data
 from ova.predictions.sets import SetName
 from ova.userdata.gather import OUTSIDE, gather
 from ova.userdata.origin import CUT
 from ova.userdata.request import Request
 from ova.userdata.rows import whole
+from ova.userdata.tables import Column, Columns
 
 
 def test_texts_of_all_files_are_called_by_their_rows(tmp_path: Path) -> None:
@@ -55,3 +58,15 @@ def test_rows_of_a_table_are_written_out(tmp_path: Path) -> None:
         wanted = f"length {length}, size {size}, colour {frame['colour'][row]}"
         assert gathered.preparation.words(x) == wanted
         assert origin.cell(i) == ""
+
+
+def test_of_a_wide_row_the_columns_furthest_from_usual_are_written_out() -> None:
+    names = [f"c{i}" for i in range(30)]
+    table = Columns(tuple(map(Column, names)), mean=(1.0,) * 30, scale=(2.0,) * 30)
+    x = torch.ones(30, dtype=torch.float64)
+    x[[4, 20, 7]] = torch.tensor([9.0, -5.0, 2.0], dtype=torch.float64)
+    said = table.words(x).split(", ")
+    assert len(said) == 13
+    assert {"c4 9", "c20 -5", "c7 2"} < {*said}
+    assert said[:-1] == sorted(said[:-1], key=lambda cell: names.index(cell.split()[0]))
+    assert said[-1] == "and 18 columns more"

@@ -17,6 +17,7 @@ from ova.userdata.request import Request
 from ova.userdata.rows import Frame
 
 MOST_WORDS = 50  # different values that a column of words may have
+SAID = 12  # columns of a row on a page
 LARGEST = 1e100  # the squares of larger numbers have no mean in float64
 GAPS = {"", "nan", "na", "n/a", "null", "none", "?"}  # what people write where a number is missing
 
@@ -106,19 +107,25 @@ class Columns:
         return x
 
     def words(self, x: Tensor) -> str:
-        """The cells with the names of their columns.
+        """The cells with the names of their columns; of many columns those that are furthest from usual.
 
         >>> Columns((Column("length"), Column("hue", ("blue", "red")))).words(torch.tensor([3.25, 0, 1]))
         'length 3.25, hue red'
         """
-        cells = iter(x.tolist())
-        said = []
+        cells, said = iter(x.tolist()), []
         for column in self.columns:
             values = [next(cells) for _ in range(column.width)]
             known = (word for word, there in zip(column.words, values, strict=False) if there)
             cell = next(known, "?") or "?" if column.words else f"{values[0]:.6g}"
             said.append(f"{column.name} {'?' if cell == 'nan' else cell}")
-        return ", ".join(said)
+        if len(said) <= SAID:
+            return ", ".join(said)
+        unusual = iter(self.prepare(x[None])[0].abs().tolist())
+        far = [max(next(unusual) for _ in range(column.width)) for column in self.columns]
+        shown = sorted(sorted(range(len(said)), key=lambda place: -far[place])[:SAID])
+        return ", ".join(
+            [*(said[place] for place in shown), f"and {len(said) - SAID} columns more"]
+        )
 
     def picture(self, _: Tensor, /) -> bytes:
         """None."""
