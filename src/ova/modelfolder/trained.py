@@ -5,25 +5,24 @@ from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 from shutil import copytree, rmtree
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ova.errors import BadInput, mendable, pick, require, without
 from ova.metrics.measured import Evaluation
 from ova.modelfolder import outputs
 from ova.modelfolder.asking import Said, ask, probabilities
-from ova.modelfolder.extend.carry import Wish, lines
-from ova.modelfolder.extend.carry import carry_out as extend
 from ova.modelfolder.folder import facts_of
 from ova.modelfolder.folder import load as read_folder
 from ova.modelfolder.judging import judge
 from ova.modelfolder.names import RUN, SCHEME
-from ova.modelfolder.review.review import Review
-from ova.modelfolder.review.review import carry_out as review
 from ova.posthoc.per_class import Thresholds
 from ova.posthoc.threshold import Promise, Threshold
 from ova.predictions.columns import Array
 from ova.predictions.listing import Table, html_table
 from ova.userdata.given import in_words_of_python
+
+if TYPE_CHECKING:
+    from ova.modelfolder.review.review import Review
 
 PROMISE = ("accuracy", "coverage", "leak", "certainty")
 MORE = ("label", "score", "test", "outside", "skip_bad")  # of `extend`, besides
@@ -86,14 +85,16 @@ class TrainedModel:
         with in_words_of_python({}):
             return judge(self.model, self.folder, (test, labels), outside, label)
 
-    def review(self, log: str | Path, out: str | Path, below: float = 0.5) -> Review:
+    def review(self, log: str | Path, out: str | Path, below: float = 0.5) -> "Review":
         """Group what was refused, or answered doubtfully, as a page and a sheet in the folder `out`.
 
         `log` is a file of inputs, or of the predictions that `ova predict` wrote of them. What is
         filled in in `out`/review.csv is for `extend`.
         """
+        from ova.modelfolder.review.review import carry_out
+
         with in_words_of_python({}):
-            return review(self.model, self.folder, [str(log)], Path(out), below)
+            return carry_out(self.model, self.folder, [str(log)], Path(out), below)
 
     def extend(  # noqa: PLR0913  what `ova extend` asks for most
         self,
@@ -112,6 +113,8 @@ class TrainedModel:
         `data` is the file or folder that the model was trained from. `more` are accuracy, coverage,
         leak and certainty of the promise, and label, score, test, outside and skip_bad.
         """
+        from ova.modelfolder.extend.carry import Wish, carry_out, lines
+
         promise = {name: more.pop(name) for name in PROMISE if name in more}
         for name in more:
             pick(dict.fromkeys(MORE), name, "option of extend")
@@ -128,7 +131,7 @@ class TrainedModel:
             **more,
         )
         with in_words_of_python({}):
-            made = extend(self.folder, wish)
+            made = carry_out(self.folder, wish)
         return TrainedModel(wish.out, [*lines(made)])
 
     def export(self, path: str | Path) -> Path:
