@@ -15,7 +15,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "Train, load, answer": ("train", "load", "OneVsAllClassifier", "Selective", "BadInput"),
         "Last layers": ("Head", "Loss", "convert", "from_pretrained", "FORMULATIONS"),
-        "Promises": ("fit_threshold", "fit_sets", "outside", "CALIBRATIONS"),
+        "Promises": ("fit_threshold", "fit_sets", "outside", "CALIBRATIONS", "Monitor"),
         "Measure": ("evaluate", "evaluate_scores", "Predictions"),
         "Experiments": ("Recipe", "EXPERIMENTS", "corrupt", "CORRUPTIONS"),
     }

@@ -91,6 +91,7 @@ def test_a_command_that_hangs_within_a_fork_ends_it(
     assert forks.Ended(code, "", 0.2, 0).wrong.startswith("hangs")
 
 
+@pytest.mark.slow
 def test_a_kill_by_work_strikes_only_what_has_begun_and_worked(tmp_path: Path) -> None:
     def works() -> int:
         time.sleep(0.1)

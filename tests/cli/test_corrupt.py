@@ -264,6 +264,7 @@ def test_two_files_of_one_stem_do_not_overwrite_each_other(folder, tmp_path):
     assert made == ["0.bmp.png", "0.png.png", "1.png", "2.png"]
 
 
+@pytest.mark.slow
 def test_constants_follow_the_size_unless_named(folder, tmp_path):
     big = np.random.default_rng(0).integers(0, 256, (90, 120, 3), np.uint8)
     Image.fromarray(big).save(tmp_path / "big.png")

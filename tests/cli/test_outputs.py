@@ -265,6 +265,7 @@ def names(*without: str) -> list:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", names(NOT_UTF8))
 def test_any_name_is_fine(name, here, capsys):
     Path(name).parent.mkdir(exist_ok=True)
@@ -304,6 +305,7 @@ def test_files_that_arrow_could_not_open_are_refused_before_any_work(line, here,
     assert contents(here) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", names("x[/b]"))
 def test_classes_and_images_of_any_name_are_fine(name, here, capsys):
     made_data.pictures(here / "colours")

@@ -40,6 +40,7 @@ EXPORTED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "frozen"), [*((n, False) for n in ENCODERS), *EXPORTED])
 def test_an_encoder_on_disk_round_trips(name: str, frozen: bool, tmp_path: Path) -> None:
     torch.manual_seed(0)

@@ -269,6 +269,7 @@ def test_a_promise_that_cannot_be_kept_as_it_was_is_refused(at: Path, tmp_path: 
     assert not (tmp_path / "m").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("formulation", ["ova", "softmax", "ova-dm"])
 def test_several_networks_have_their_own_new_rows(formulation: str, tmp_path: Path) -> None:
     wish = Request(

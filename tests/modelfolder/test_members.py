@@ -70,6 +70,7 @@ def members(wish, out):
     return nets
 
 
+@pytest.mark.slow
 def test_it_answers_with_the_mean_of_its_members(trained):
     wish, out = trained
     model, form = load(out), FORMULATIONS[wish.recipe.formulation]
@@ -140,6 +141,7 @@ def test_the_onnx_file_decides_as_predict_does(trained, tmp_path):
     assert np.mean([a.label == t for a, t in zip(said, told, strict=True)]) > 0.99
 
 
+@pytest.mark.slow
 def test_an_interrupted_training_ends_with_the_same_weights(trained, tmp_path):
     wish, out = trained
     again = tmp_path / "model"

@@ -60,6 +60,7 @@ class After:
         return self.left < 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("looks", [0, 1, 9, 30])
 def test_who_asks_for_the_end_gets_the_best_epoch_so_far(
     data: Path, tmp_path: Path, looks: int

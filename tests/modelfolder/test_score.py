@@ -178,6 +178,7 @@ OFTEN = ("energy_nearest", "sirc", "mds")  # these look at everything there is
 GRAPHS = [s if s in OFTEN else pytest.param(s, marks=pytest.mark.slow) for s in exported()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("score", GRAPHS)
 def test_every_score_with_a_graph_decides_alike_in_onnx(
     score: str, at: Path, tmp_path: Path

@@ -59,6 +59,7 @@ def answers(folder):
     return {str(path.relative_to(folder)): path.read_bytes() for path in paths}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("formulation", FORMULATIONS)
 def test_the_answer_is_the_mean_of_p(members, formulation, tmp_path):
     made(members[formulation], tmp_path / "out")

@@ -124,6 +124,7 @@ def carry(out):
     return (place.folder(SMALL) / "measurements.jsonl").read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("writes", [1, 2, 3])
 def test_a_full_disk_costs_no_more_than_the_epoch_under_way(writes, tmp_path, monkeypatch, capsys):
     from ova.training import checkpoint

@@ -50,6 +50,7 @@ def undisturbed(tmp_path_factory):
     return run(replace(SMALL, formulation="ova-dm"), tmp_path_factory.mktemp("undisturbed"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("formulation", FORMULATIONS)
 def test_every_formulation_runs_and_leaves_its_files(formulation, tmp_path):
     folder = run(replace(SMALL, formulation=formulation), tmp_path)
@@ -73,10 +74,12 @@ def test_what_chooses_is_predicted_and_not_measured(tmp_path):
     assert not any("9" in name for name in sets)
 
 
+@pytest.mark.slow
 def test_two_runs_of_one_recipe_give_the_same_bytes(undisturbed, tmp_path):
     assert results(run(replace(SMALL, formulation="ova-dm"), tmp_path)) == results(undisturbed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("events", [1, 40, 81, 82, 150, 203, 204, 206])
 def test_a_run_that_stops_anywhere_ends_with_the_same_bytes(events, undisturbed, tmp_path):
     recipe = replace(SMALL, formulation="ova-dm")
@@ -87,6 +90,7 @@ def test_a_run_that_stops_anywhere_ends_with_the_same_bytes(events, undisturbed,
     assert epochs == [1, 2, 3]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keep", ["last", "best"])
 @pytest.mark.parametrize("ema", [0.0, 0.9])
 def test_averages_best_weights_and_a_faster_head_resume_exactly_too(keep, ema, tmp_path):
@@ -104,6 +108,7 @@ def test_a_complete_run_is_not_run_again(undisturbed):
     assert {p: p.stat().st_mtime_ns for p in undisturbed.rglob("*") if p.is_file()} == before
 
 
+@pytest.mark.slow
 def test_gradients_in_pieces_are_the_gradients_of_the_whole(tmp_path):
     whole = run(SMALL, tmp_path / "whole")
     place = Place(tmp_path / "pieces")
@@ -114,6 +119,7 @@ def test_gradients_in_pieces_are_the_gradients_of_the_whole(tmp_path):
     assert [r["loss"] for r in one] == pytest.approx([r["loss"] for r in other], rel=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     ["recipe.json", "checkpoint.safetensors", "model.safetensors", "predictions/test.parquet"],
@@ -129,6 +135,7 @@ def test_a_damaged_file_is_named_and_left_untouched(name, tmp_path):
     assert (folder / name).read_bytes() == b"half of something"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kept", [0, 1, -1])
 def test_measurements_that_are_cut_are_not_complete(kept, tmp_path):
     folder = run(SMALL, tmp_path)

@@ -28,6 +28,7 @@ def run(recipe, place, events=None):
     return place.folder(recipe)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("formulation", ["dm", "ova-dm"])
 def test_it_says_what_the_ensemble_of_its_members_says(formulation, tmp_path):
     recipe, place = replace(BASE, formulation=formulation), Place(tmp_path)
@@ -46,6 +47,7 @@ def test_it_says_what_the_ensemble_of_its_members_says(formulation, tmp_path):
     assert formulation in labels
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("events", [30, 75, 130, 190])
 def test_a_killed_training_ends_with_the_same_weights(events, tmp_path):
     whole, broken = Place(tmp_path / "whole"), Place(tmp_path / "broken")
