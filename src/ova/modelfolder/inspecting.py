@@ -297,7 +297,7 @@ def bins(sets: Mapping[str, Array], scale: str) -> list[Row]:
 def facts_of(gathered: Gathered, run: Run) -> dict[str, str]:
     """How it was trained, in lines."""
     recipe, task = gathered.recipe, gathered.task
-    best = min(run.log, key=lambda row: row["validation_loss"], default={})
+    best = min(run.log, key=lambda row: row.get("validation_loss", math.inf), default={})
     seconds = run.manifest.get("seconds", {})
     rows = {"train": len(task.train), "validation": len(task.validation)}
     rows |= {SetName(name).short or name: len(make()) for name, make in task.evaluations.items()}
