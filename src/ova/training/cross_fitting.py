@@ -44,14 +44,7 @@ def cross_fit(
         )
         for k in range(count)
     ]
-    search = full_batch.climbed(folds, recipe)
-    while True:
-        yield Stage("cross-fitting")
-        try:
-            next(search)
-        except StopIteration as end:
-            strength: float = end.value
-            break
+    strength = yield from shown(full_batch.climbed(folds, recipe))
     full_batch.fitted(folds, recipe, strength, full_batch.FULLY)
     return Crossed(tuple(fold.net.eval() for fold in folds), strength)
 
@@ -60,3 +53,16 @@ def part(examples: Examples, chosen: Tensor) -> InMemory:
     """The chosen rows of examples that are features, as examples."""
     ((x, y),) = examples.batches([torch.where(chosen)[0]])
     return InMemory(x, y)
+
+
+def shown(search: Generator[full_batch.Fitted, None, float]) -> Generator[Stage, None, float]:
+    """The search for a strength as stages."""
+    tried, most = 0, len(full_batch.WEAKER) + 1
+    while True:
+        yield Stage("cross-fitting", min(tried, most), most)
+        try:
+            next(search)
+        except StopIteration as end:
+            found: float = end.value
+            return found
+        tried += 1

@@ -189,7 +189,9 @@ def gather(request: Request) -> Gathered:
         shown = tuple(name for name in (VALIDATION, CALIBRATION, TEST) if name in parts)
         judged = Folds(found.fold[parts["train"]], found.fold[parts[VALIDATION]], shown)
     asked = any(setting.startswith("epochs=") for setting in request.settings)
-    return Gathered(found.kind, task, recipe, preparation, tuple(notes), named, origins, asked, judged)
+    return Gathered(
+        found.kind, task, recipe, preparation, tuple(notes), named, origins, asked, judged
+    )
 
 
 def rule(found: Divided) -> dict[str, str]:
