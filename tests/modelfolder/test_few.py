@@ -150,3 +150,13 @@ def test_from_python_a_promise_holds_rows_out(tmp_path: Path) -> None:
     assert not any("none is held out" in note for note in asked.notes)
     held = ova.train(request.data, cross_fit=False, **given)  # type: ignore[arg-type]
     assert not any("none is held out" in note for note in held.notes)
+
+
+@pytest.mark.parametrize("score", ["energy_nearest", "energy", "max_p"])
+def test_new_inputs_are_answered_about_as_often_as_the_rows_that_were_judged(
+    score: str, tmp_path: Path
+) -> None:
+    """The final head is another than those that the threshold comes from: their scores share a scale."""
+    made_data.sentences(tmp_path / "new.csv", 100)
+    trained = done(wish(tmp_path, test=tmp_path / "new.csv"), tmp_path / "m", score)
+    assert float(trained.outcomes["test"].partition(" ")[0]) > 75

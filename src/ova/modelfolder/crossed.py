@@ -18,7 +18,7 @@ from ova.posthoc.threshold import Promise
 from ova.predictions import NONE, Predictions, write
 from ova.predictions.columns import Array
 from ova.predictions.sets import TEST, VALIDATION
-from ova.scores import AffineHead, FittedScores, Outputs, fit
+from ova.scores import SCORES, AffineHead, FittedScores, Outputs, fit
 from ova.training.classifier import Classifier
 from ova.training.cross_fitting import Crossed, cross_fit, part
 from ova.training.run_folder import predictions_path
@@ -136,8 +136,9 @@ def decided(net: Classifier, judges: Judges, rows: Rows, asked: str) -> tuple[Ev
     if asked != PLAIN:
         names = [asked] if asked else None
         try:
-            final = fitted(forward, head_of(net), task.train, judges, names)
-            beside = [*each_fold(judges, names)]
+            scale = scales(judges, names)
+            final = fitted(forward, head_of(net), task.train, judges, (names, scale))
+            beside = [*each_fold(judges, (names, scale))]
             columns = {n: by_fold(judges, beside, n) for n in common([final, *beside])}
             if not asked:
                 best = choice(columns, strangers(judges, beside, columns), rows[VALIDATION])
@@ -157,24 +158,41 @@ def decided(net: Classifier, judges: Judges, rows: Rows, asked: str) -> tuple[Ev
     return evidence, {**own, **judged(evidence, forward, gathered, others)}
 
 
+Wanted = tuple[
+    list[str] | None, Mapping[str, Array]
+]  # which scores, and what gives joints their scale
+
+
 def fitted(
-    forward: Forward,
-    head: AffineHead | None,
-    train: Examples,
-    judges: Judges,
-    names: list[str] | None,
+    forward: Forward, head: AffineHead | None, train: Examples, judges: Judges, wanted: Wanted
 ) -> FittedScores:
-    """Scores fitted on training rows; those made of others take their scale from the judged rows."""
-    form = form_of(judges.gathered.recipe)
-    trained = outputs(forward, form, train)
-    return fit(trained, held=list(judges.outputs), head=head, names=names, most=MOST)
+    """Scores fitted on training rows."""
+    names, scale = wanted
+    trained = outputs(forward, form_of(judges.gathered.recipe), train)
+    return fit(trained, held=scale, head=head, names=names, most=MOST)
 
 
-def each_fold(judges: Judges, names: list[str] | None) -> Generator[FittedScores, None, None]:
+def each_fold(judges: Judges, wanted: Wanted) -> Generator[FittedScores, None, None]:
     """The scores beside every fold: by its network, fitted on the rows that this was fitted on."""
     train, trained = judges.gathered.task.train, judges.folds.trained
     for k, (net, forward) in enumerate(zip(judges.crossed.nets, judges.forwards(), strict=True)):
-        yield fitted(forward, head_of(net), part(train, trained != k), judges, names)
+        yield fitted(forward, head_of(net), part(train, trained != k), judges, wanted)
+
+
+def scales(judges: Judges, names: list[str] | None) -> dict[str, Array]:
+    """The values of judged rows of the classes, of all scores that others are made of.
+
+    They give these others their scale, in every fold and in the end the same: a row that a score was fitted on
+    would be nearer than any new one.
+    """
+    asked = {*(names or SCORES)}
+    parts = sorted({part for name in asked for part in SCORES[name].joins})
+    if not parts:
+        return {}
+    beside = [*each_fold(judges, (parts if names else None, {}))]
+    known = judges.in_order([rows.target for rows in judges.outputs]) != NONE
+    there = [name for name in common(beside) if name in parts]
+    return {name: finite(by_fold(judges, beside, name))[known] for name in there}
 
 
 def common(found: list[FittedScores]) -> list[str]:
