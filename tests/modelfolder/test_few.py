@@ -111,7 +111,7 @@ def test_rows_of_none_and_test_rows_of_their_own(tmp_path: Path) -> None:
     assert (strange.target == NONE).all()
     assert (inside.target != NONE).all()
     assert len(inside) + len(strange) == len(every) == trained.threshold.n
-    assert trained.threshold.none == len(strange)  # type: ignore[union-attr]
+    assert trained.threshold.none == len(strange)
     made_data.sentences(tmp_path / "more.csv", 5)
     own = done(wish(tmp_path, test=tmp_path / "more.csv"), tmp_path / "own")
     assert [*own.outcomes] == ["test"]  # by the final head, which has not seen them
