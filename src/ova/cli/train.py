@@ -261,6 +261,7 @@ def train(
 def tell(trained: "Trained", classes: Sequence[str], out: Path, console: "Console") -> None:
     """Print what the model is, and what it does on rows that it has not seen."""
     from ova.modelfolder.class_table import WARNING, lines
+    from ova.modelfolder.crossed import CROSSED
     from ova.modelfolder.names import REPORT
 
     decides = f"the score {trained.evidence.name} decides: {trained.evidence.why}"
@@ -272,7 +273,8 @@ def tell(trained: "Trained", classes: Sequence[str], out: Path, console: "Consol
         console.print(f"{name}: {outcome}", soft_wrap=True)
     if trained.balance:
         console.print(trained.balance, soft_wrap=True)
-    for line in lines(trained.by_class, "the test rows"):
+    crossed = any(name.endswith(CROSSED) for name in trained.outcomes)
+    for line in lines(trained.by_class, "the cross-fitted rows" if crossed else "the test rows"):
         style = "yellow" if line.startswith(WARNING) else None
         console.print(line, style=style, soft_wrap=True, markup=False)
     if isinstance(trained.calibration, str):

@@ -27,6 +27,7 @@ from ova.training.together import form_of
 from ova.userdata.folds import Folds
 from ova.userdata.gather import STRANGE, TO_CHOOSE, Gathered
 
+CROSSED = ", cross-fitted"  # after the name of a set that heads judged which have not seen it
 NO_SETS = (
     "its rows are few, so that none was held out; `ova promise MODEL ROWS` fits sets to rows that took "
     "no part in the training"
@@ -224,7 +225,7 @@ def strangers(
 def concluded(outcomes: Mapping[str, str], judges: Judges) -> tuple[Held, dict[str, str]]:
     """No sets and no scores, whose promises need held-out rows, and outcomes that say who judged."""
     cross = {TEST} & {*judges.folds.sets}
-    named = {f"{n}, cross-fitted" if n in cross else n: o for n, o in outcomes.items()}
+    named = {f"{n}{CROSSED}" if n in cross else n: o for n, o in outcomes.items()}
     return Held(NO_SETS, np.empty(0)), named
 
 
