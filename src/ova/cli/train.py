@@ -103,6 +103,14 @@ def train(
             "second training on them takes seconds."
         ),
     ] = False,
+    cross_fit: Annotated[
+        bool | None,
+        Option(
+            "--cross-fit/--hold-out",
+            help="With --frozen: train on all rows and judge each by a head that has not seen it, without a "
+            "promise; unasked, where the median class has fewer than 30 rows and no promise is asked for.",
+        ),
+    ] = None,
     drop: Annotated[
         list[str] | None, Option(help="Column of a table to leave out (repeat).")
     ] = None,
@@ -192,6 +200,8 @@ def train(
     if confidence is not None:
         console.print("note: --confidence is called --certainty now", style="yellow")
         certainty = confidence
+    if cross_fit is None and (per_class or Promise(accuracy, coverage, leak).says):
+        cross_fit = False  # a promise rests on rows that were held out
     request = Request(
         data=data,
         text=text,
@@ -202,6 +212,7 @@ def train(
         model=model,
         encoder=base,
         frozen=frozen,
+        cross_fit=cross_fit,
         test=test,
         outside=outside,
         drop=tuple(drop or ()),
@@ -220,7 +231,15 @@ def train(
     gathered = gather(request)
     task = gathered.task
     sizes = [f"{len(task.train)} to train", f"{len(task.validation)} to stop early"]
-    sizes += [f"{len(make())} {name}" for name, make in task.evaluations.items()]
+    again: tuple[str, ...] = ()
+    if gathered.folds is not None:
+        sizes[1], again = (
+            f"{len(task.validation)} of them judged by cross-fitting",
+            gathered.folds.sets,
+        )
+    sizes += [
+        f"{len(make())} {name}" for name, make in task.evaluations.items() if name not in again
+    ]
     console.print(
         f"{gathered.kind}: {len(task.classes)} classes; {', '.join(sizes)}", soft_wrap=True
     )
@@ -242,6 +261,7 @@ def train(
 def tell(trained: "Trained", classes: Sequence[str], out: Path, console: "Console") -> None:
     """Print what the model is, and what it does on rows that it has not seen."""
     from ova.modelfolder.class_table import WARNING, lines
+    from ova.modelfolder.crossed import CROSSED
     from ova.modelfolder.names import REPORT
 
     decides = f"the score {trained.evidence.name} decides: {trained.evidence.why}"
@@ -253,7 +273,8 @@ def tell(trained: "Trained", classes: Sequence[str], out: Path, console: "Consol
         console.print(f"{name}: {outcome}", soft_wrap=True)
     if trained.balance:
         console.print(trained.balance, soft_wrap=True)
-    for line in lines(trained.by_class, "the test rows"):
+    crossed = any(name.endswith(CROSSED) for name in trained.outcomes)
+    for line in lines(trained.by_class, "the cross-fitted rows" if crossed else "the test rows"):
         style = "yellow" if line.startswith(WARNING) else None
         console.print(line, style=style, soft_wrap=True, markup=False)
     if isinstance(trained.calibration, str):

@@ -76,6 +76,8 @@ class Task:
     augment: Augmentation = unchanged  # training only, before prepare
     sources: Mapping[str, str] = field(default_factory=dict)  # file or origin -> SHA-256
     white: int = 255  # the largest value of images
+    # Sets of which predictions are there already, by networks that have not seen their rows.
+    judged: frozenset[str] = frozenset()
 
 
 def plan(examples: Examples, batch_size: int, generator: torch.Generator | None) -> list[Tensor]:

@@ -21,6 +21,11 @@ def named(answers: Iterable[Answer], kept: Held | None, fdr: float) -> Iterator[
         raise BadInput(
             "an earlier version of ova trained the model, without scores; train it again"
         )
+    if not len(kept.scores):
+        raise BadInput(
+            "no row was held out when the model was trained, so --fdr has nothing to compare with; "
+            "`ova promise MODEL ROWS` fits one to rows that took no part in the training"
+        )
     rows = list(answers)
     values = np.array([row.score for row in rows if row.problem is None], np.float64)
     is_named = iter(outside(values, kept.scores, fdr).named.tolist())

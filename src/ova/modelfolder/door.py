@@ -64,7 +64,7 @@ def train(  # noqa: PLR0913  what `ova train` asks for most
     temporary folder, which goes with the object. Bars are shown on a terminal, lines with
     `verbose=True`. Training takes `minutes` at most (images 10, 0: no limit). `options` are
     further ones of the command (none, group, formulation, model, encoder, frozen, drop,
-    skip_bad, mirror, seed) and fields of the recipe (epochs=5, members=3).
+    skip_bad, mirror, seed, cross_fit) and fields of the recipe (epochs=5, members=3).
 
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
@@ -85,7 +85,8 @@ def train(  # noqa: PLR0913  what `ova train` asks for most
     try:
         folder = place / "model" if out is None else Path(out)
         names = (label_of(text) or "", label_of(label) or "")  # of columns, which may be numbers
-        asked = Asked(place, data, labels, test, outside, *names, options)
+        promises = per_class or wanted.says
+        asked = Asked(place, data, labels, test, outside, *names, options, promises)
         with in_words_of_python(asked.files):
             gathered = gather(asked.request(folder))
             fabric = launch(machine, gathered.recipe.precision)
@@ -112,6 +113,7 @@ class Asked:
     text: str
     label: str
     options: Mapping[str, Any]
+    promises: bool = False  # whether a promise is asked for, which needs rows of its own
 
     @property
     def files(self) -> dict[Path, str]:
@@ -152,6 +154,7 @@ class Asked:
                 for name, value in self.options.items()
                 if name not in known
             ),
+            cross_fit=given.pop("cross_fit", False if self.promises else None),
             **given,
         )
         read = (request.data, request.test, request.outside, request.encoder)

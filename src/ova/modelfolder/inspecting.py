@@ -154,9 +154,11 @@ def at(examples: InMemory, row: int) -> tuple[torch.Tensor, int]:
 def suspects(seen: Seen) -> list[Example]:
     """Rows of training, validation and calibration whose label the model surely disagrees with.
 
-    They are ranked by log p of the best guess less log p of the label.
+    Where no row was held out, each was judged by a head that had not seen it, and comes once. They are ranked by log p of the best guess less log p of the label.
     """
-    found = [*contradicted(seen, VALIDATION), *contradicted(seen, CARRIES), *learned(seen)]
+    found = [*contradicted(seen, VALIDATION)]
+    if seen.gathered.folds is None:  # else all rows are among the judged ones
+        found += [*contradicted(seen, CARRIES), *learned(seen)]
     found.sort(key=lambda each: (-each[0], each[1], each[2]))
     return [
         replace(made, place=f"{made.place}, {name}")
@@ -297,10 +299,13 @@ def bins(sets: Mapping[str, Array], scale: str) -> list[Row]:
 def facts_of(gathered: Gathered, run: Run) -> dict[str, str]:
     """How it was trained, in lines."""
     recipe, task = gathered.recipe, gathered.task
-    best = min(run.log, key=lambda row: row["validation_loss"], default={})
+    best = min(run.log, key=lambda row: row.get("validation_loss", math.inf), default={})
     seconds = run.manifest.get("seconds", {})
     rows = {"train": len(task.train), "validation": len(task.validation)}
     rows |= {SetName(name).short or name: len(make()) for name, make in task.evaluations.items()}
+    if gathered.folds is not None:  # the same rows, judged by heads that have not seen them
+        rows = {n: c for n, c in rows.items() if n not in gathered.folds.sets}
+        rows["cross-fitted"] = len(gathered.folds.judged)
     facts = {
         "data": run.experiment,
         "rows": ", ".join(f"{name} {count:,}" for name, count in rows.items()),

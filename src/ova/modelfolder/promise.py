@@ -125,6 +125,11 @@ def choose(
     return applied(lowest(c), wanted, rows, outside)
 
 
+def unpromised(rows: Predictions, wanted: Promise) -> Threshold:
+    """What refuses the lowest of the rows, without a promise: they are no held-out rows of the model."""
+    return applied(lowest(scored(rows)[0]), wanted, rows, None)
+
+
 def refusing(values: Floats, c: Floats, high: float) -> float | None:
     """Of certified values one that refuses something, and little of what is like the rows.
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from shutil import rmtree
 
@@ -11,16 +12,17 @@ from ova.data.task import Task
 from ova.errors import BadInput, pick
 from ova.files import beside, read_object
 from ova.metrics import METRICS
-from ova.modelfolder import confidence, each_class, names
+from ova.modelfolder import confidence, crossed, each_class, names
 from ova.modelfolder import folder as model_folder
 from ova.modelfolder.class_table import PerClass, per_class, rows_of
+from ova.modelfolder.crossed import Judges
 from ova.modelfolder.deciding import decided, judged
 from ova.modelfolder.evidence import Evidence, forward_of, head_of
 from ova.modelfolder.frozen import HEAD, join, on_features
 from ova.modelfolder.held import Held, held, tried
 from ova.modelfolder.inspecting import Fitted, inspect
 from ova.modelfolder.planning import planned
-from ova.modelfolder.promise import check, outcomes, promised
+from ova.modelfolder.promise import check, outcomes, promised, unpromised
 from ova.posthoc.calibration import Top
 from ova.posthoc.per_class import EachClass, Thresholds
 from ova.posthoc.threshold import Promise, Threshold
@@ -30,6 +32,7 @@ from ova.report.model import ModelFacts
 from ova.report.model_page import write_model_page
 from ova.scores import SCORES
 from ova.training.balance import said
+from ova.training.classifier import Classifier
 from ova.training.engine import Machine
 from ova.training.features import once
 from ova.training.loop import trained as trained_network
@@ -88,6 +91,7 @@ def train(
             "mean over networks answers"
         )
     check(wanted, task)
+    crossed.check(gathered, wanted, isinstance(wanted, EachClass))
     check_folder(out, task)
     weights = whole = adopt(out, run)
     if weights.exists() and machine.minutes:
@@ -98,8 +102,13 @@ def train(
     else:  # a head is fitted to features in seconds, whatever the time
         inputs, machine = yield from planned(fabric, gathered, run, machine)
         gathered = inputs
+    judges: Judges | None = None
+    if gathered.folds is not None:  # every row is trained on, and judged by a head of its own
+        judges = yield from crossed.judges(gathered, fabric)
+        inputs, gathered = (crossed.with_strength(each, judges) for each in (inputs, gathered))
     recipe, task = gathered.recipe, gathered.task
-    net = yield from stages(fabric, recipe, run, machine, lambda: task, weights)
+    make = partial(crossed.to_train, judges, run) if judges else lambda: task
+    net = yield from stages(fabric, recipe, run, machine, make, weights)
     rmtree(run / SCORED, ignore_errors=True)  # training rows stay only where the model needs them
     rmtree(run / BALANCE, ignore_errors=True)
     if not weights.exists():
@@ -111,12 +120,10 @@ def train(
     if features:
         join(net, inputs, whole)
     forward = forward_of(net, task.prepare)
-    evidence = decided(forward, head_of(net), gathered, rows, score)
+    evidence, by_score = by_evidence(net, gathered, judges, rows, score)
     yield Stage("threshold")
-    by_score = judged(evidence, forward, gathered, rows)
     trained = conclude(rows, by_score, evidence, wanted, gathered)
-    kept = held(read(predictions_path(run, CARRIES)), by_score[CARRIES])
-    seen = {**trained.outcomes, **dict(sets_tried(kept, run, task))}
+    kept, seen = tried_on(trained, run, task, judges, by_score)
     trained = replace(trained, outcomes=seen, balance=said(run))
     model_folder.save(
         out,
@@ -136,6 +143,35 @@ def train(
     return trained
 
 
+def by_evidence(
+    net: Classifier,
+    gathered: Gathered,
+    judges: Judges | None,
+    rows: Mapping[str, Predictions],
+    score: str,
+) -> tuple[Evidence, Mapping[str, Predictions]]:
+    """The score that decides, and the predictions by it."""
+    if judges is not None:
+        return crossed.decided(net, judges, rows, score)
+    forward = forward_of(net, gathered.task.prepare)
+    evidence = decided(forward, head_of(net), gathered, rows, score)
+    return evidence, judged(evidence, forward, gathered, rows)
+
+
+def tried_on(
+    trained: Trained,
+    run: Path,
+    task: Task,
+    judges: Judges | None,
+    by_score: Mapping[str, Predictions],
+) -> tuple[Held, Mapping[str, str]]:
+    """What is kept of the rows that carry the promise, and what threshold and sets do on others."""
+    if judges is not None:
+        return crossed.concluded(trained.outcomes, judges)
+    kept = held(read(predictions_path(run, CARRIES)), by_score[CARRIES])
+    return kept, {**trained.outcomes, **dict(sets_tried(kept, run, task))}
+
+
 def conclude(
     rows: Mapping[str, Predictions],
     judged: Mapping[str, Predictions],
@@ -149,7 +185,9 @@ def conclude(
     are what the model says.
     """
     threshold: Threshold | Thresholds
-    if isinstance(wanted, EachClass):
+    if gathered.folds is not None:
+        threshold = unpromised(judged[CARRIES], wanted)
+    elif isinstance(wanted, EachClass):
         threshold = each_class.promised(judged[VALIDATION], judged[CARRIES], wanted)
     else:
         threshold = promised(judged, wanted, gathered.recipe.seed)
@@ -227,7 +265,8 @@ def check_folder(out: Path, task: Task) -> None:
         raise BadInput(f"{out} is not empty and not a model of ours; name another --out")
     if (run / MANIFEST).exists() and read_object(run / MANIFEST).get("data") != dict(task.sources):
         raise BadInput(
-            f"{out} was trained on other data, or divided it otherwise as earlier versions did; "
+            f"{out} was trained on other data, or divided it otherwise (as earlier versions did, or as few rows "
+            "without a promise are); "
             "name another --out"
         )
 

@@ -144,7 +144,13 @@ def model_of(folder: Path) -> Watched:
     classes = tuple(map(str, facts["classes"]))
     held = None
     if HELD in facts["parts"]:
-        held = Held.from_json(read_object(folder / HELD), len(classes)).answered
+        kept = Held.from_json(read_object(folder / HELD), len(classes))
+        if kept.answered is None and not len(kept.scores):
+            raise BadInput(
+                f"{folder}: no row was held out when the model was trained, so there is nothing to compare "
+                "with; `ova promise MODEL ROWS` keeps the scores of rows that took no part"
+            )
+        held = kept.answered
     if held is None:
         raise BadInput(
             f"{folder}: an earlier version of ova trained the model and kept no scores to compare "

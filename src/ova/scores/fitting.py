@@ -77,7 +77,7 @@ def _whole(kept: Mapping[str, Fitted | None], *rest: Any) -> FittedScores:
 def fit(
     train: Batches,
     *,
-    held: Batches | None = None,
+    held: Batches | Mapping[str, Array] | None = None,
     head: AffineHead | None = None,
     names: Sequence[str] | None = None,
     most: int | None = None,
@@ -85,7 +85,7 @@ def fit(
     """Fit the named scores, or every score that applies, from training rows seen once, in batches.
 
     `held` are rows of the classes that the network was not trained on; the scores that are made of
-    others take their scale from them. Without them every tenth training row is kept back for that,
+    others take their scale from them, or from the values that these others have of such rows. Without them every tenth training row is kept back for that,
     at most five thousand. Rows of none of the classes are passed over. Scores that look for the nearest
     training rows keep `most` of them, where that is less than they would keep by themselves.
 
@@ -106,7 +106,11 @@ def fit(
     parts &= fitted.keys()
     if parts:
         some = FittedScores({n: fitted[n] for n in fitted if n in parts}, tuple(parts), head, width)
-        training.held = some(map(inside, stream(back if held is None else held)))
+        training.held = (
+            {name: held[name] for name in sorted(parts & held.keys())}
+            if isinstance(held, Mapping)
+            else some(map(inside, stream(back if held is None else held)))
+        )
         training.has |= {"held"} if any(map(len, training.held.values())) else set()
     more, why = _fit_each(joints, training, asked=names is not None)
     ready = {**fitted, **more}

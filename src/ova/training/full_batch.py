@@ -1,7 +1,7 @@
 """A head on features that stay: fitted to convergence on all rows at once, its regularisation chosen."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from math import inf, isfinite
@@ -39,7 +39,19 @@ class Rows:
     counts: Tensor  # how much each counts
 
 
-def fit(task: Task, recipe: Recipe, fabric: Fabric) -> Iterator[tuple[Classifier, Row]]:
+@dataclass(frozen=True)
+class Fold:
+    """A network whose head is fitted to some rows, and the rows that judge it."""
+
+    net: Classifier
+    rows: Rows
+    held: Rows
+
+
+Fitted = tuple[Classifier, Row]  # a network with its row of the log
+
+
+def fit(task: Task, recipe: Recipe, fabric: Fabric) -> Iterator[Fitted]:
     """The head at one strength after another, each with its row of the log; the last is the one to keep.
 
     The objective is the mean loss of a row and the strength times half the squared weights: convex for
@@ -48,6 +60,13 @@ def fit(task: Task, recipe: Recipe, fabric: Fabric) -> Iterator[tuple[Classifier
     rows, the area under the share of errors against the share answered; of equal ones the least loss.
     `weight_decay` names a strength instead.
     """
+    fold = begun(task, recipe, fabric)
+    strength = yield from climbed([fold], recipe)
+    yield fold.net, fitted([fold], recipe, strength, FULLY)
+
+
+def begun(task: Task, recipe: Recipe, fabric: Fabric) -> Fold:
+    """A network before its head is fitted, with the features of all rows."""
     net = build(recipe, task).to(fabric.device)
     check(net, task)
     x, y = every(task.train, task, fabric)
@@ -57,48 +76,62 @@ def fit(task: Task, recipe: Recipe, fabric: Fabric) -> Iterator[tuple[Classifier
         f = net.backbone(x).float()
         net.head.start(f, y)
         held = Rows(net.backbone(more).float(), of, torch.ones(len(of), device=of.device))
-    rows = Rows(f, y, counts(recipe, task, y))
-    best, kept, start = (inf, inf), recipe.weight_decay, deepcopy(net.head.state_dict())
+    return Fold(net, Rows(f, y, counts(recipe, task, y)), held)
+
+
+def climbed(folds: Sequence[Fold], recipe: Recipe) -> Generator[Fitted, None, float]:
+    """Try strengths on all folds, and give the best one; the heads are left where it brought them."""
+    best, kept = (inf, inf), recipe.weight_decay
+    start = [deepcopy(fold.net.head.state_dict()) for fold in folds]
     improved = 0
     for path in () if kept else (WEAKER, STRONGER):
         for strength in path if improved < 2 else ():
-            row = fitted(net, rows, held, recipe, strength, ROUGHLY)
-            yield net, row
-            found = (row["validation_risk"], row["validation_loss"])
+            row = fitted(folds, recipe, strength, ROUGHLY)
+            yield folds[0].net, row
+            found = (row.get("validation_risk", inf), row.get("validation_loss", inf))
             if kept and found >= best:
                 break
-            best, kept, start = found, strength, deepcopy(net.head.state_dict())
+            best, kept = found, strength
+            start = [deepcopy(fold.net.head.state_dict()) for fold in folds]
             improved += 1
-    net.head.load_state_dict(start)
-    yield net, fitted(net, rows, held, recipe, kept, FULLY)
+    for fold, weights in zip(folds, start, strict=True):
+        fold.net.head.load_state_dict(weights)
+    return kept
 
 
-def fitted(
-    net: Classifier, rows: Rows, held: Rows, recipe: Recipe, strength: float, enough: float
-) -> Row:
-    """Fit the head at one strength, and say what it reaches."""
+def fitted(folds: Sequence[Fold], recipe: Recipe, strength: float, enough: float) -> Row:
+    """Fit the head of every fold at one strength, and say what they reach, each on rows of its own."""
     began, form = time.perf_counter(), FORMULATIONS[recipe.formulation]
-    matrices = [p for p in net.head.parameters() if p.ndim >= 2]
+    for fold in folds:
+        fit_head(fold, recipe, strength, enough)
+    row: Row = {"weight_decay": strength}
+    sets = {"": [fold.rows for fold in folds], "validation_": [fold.held for fold in folds]}
+    for name, parts in sets.items():
+        with torch.no_grad():
+            z = torch.cat([fold.net.head(p.f) for fold, p in zip(folds, parts, strict=True)])
+        y = torch.cat([part.y for part in parts])
+        if len(y):
+            row[f"{name}loss"] = float(form.loss(z, y).mean())
+            row[f"{name}accuracy"] = float((z.argmax(-1) == y).float().mean())
+    if len(y):
+        row["validation_risk"] = risk(form, z, y)
+    return {**row, "lr": recipe.lr, "seconds": round(time.perf_counter() - began, 3)}
+
+
+def fit_head(fold: Fold, recipe: Recipe, strength: float, enough: float) -> None:
+    """Fit the head of one network at one strength."""
+    head, rows, form = fold.net.head, fold.rows, FORMULATIONS[recipe.formulation]
+    matrices = [p for p in head.parameters() if p.ndim >= 2]
 
     def objective() -> Tensor:
-        loss = (form.loss(net.head(rows.f), rows.y) * rows.counts).mean()
+        loss = (form.loss(head(rows.f), rows.y) * rows.counts).mean()
         return loss + strength / 2 * torch.stack([p.square().sum() for p in matrices]).sum()
 
-    minimise(list(net.head.parameters()), objective, recipe, enough)
-    row: Row = {"weight_decay": strength}
-    for name, each in (("", rows), ("validation_", held)):
-        with torch.no_grad():
-            z = net.head(each.f)
-        row[f"{name}loss"] = float(form.loss(z, each.y).mean()) if len(z) else inf
-        row[f"{name}accuracy"] = float((z.argmax(-1) == each.y).float().mean()) if len(z) else 0.0
-    row["validation_risk"] = risk(form, z, held.y)
-    return {**row, "lr": recipe.lr, "seconds": round(time.perf_counter() - began, 3)}
+    minimise(list(head.parameters()), objective, recipe, enough)
 
 
 def risk(form: Formulation, z: Tensor, y: Tensor) -> float:
     """The area under risk against coverage of the largest p; a row of none is an error where answered."""
-    if not len(y):
-        return inf
     said = (t.cpu().numpy() for t in (z, form.log_probs(z), y))
     value = METRICS["aurc"](Predictions.from_logits(*said, normalised=form.normalised))
     return inf if value is None else float(value)

@@ -206,7 +206,9 @@ def predict_all(predictor: Predictor, recipe: Recipe, folder: Path) -> Iterator[
         if name.shifted:
             mine = replace(predictor, scores=None, keep_features=False)
         wanted = fitted(mine.scores) if mine.scores else ()
-        if path.exists() and not lacks(path, wanted, features=mine.keep_features):
+        if path.exists() and (
+            name in task.judged or not lacks(path, wanted, features=mine.keep_features)
+        ):
             continue
         yield Stage(f"predicting {name}", number, len(makers))
         examples, limit = make(), recipe.shift_examples if name.shifted else 0

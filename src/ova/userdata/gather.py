@@ -1,5 +1,6 @@
 """From the user's files and options to a task and a recipe: read, checked, split, prepared."""
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -17,10 +18,12 @@ from ova.models.pretrained import FROZEN, TUNED
 from ova.nn.formulations import DEFAULT, DEFAULT_FROZEN
 from ova.posthoc.independent import one_of_each
 from ova.predictions import NONE
-from ova.predictions.sets import TEST, SetName
+from ova.predictions.sets import TEST, VALIDATION, SetName
 from ova.training.balance import uneven
 from ova.training.recipe import OWN, Recipe, is_name, override
+from ova.userdata import folds
 from ova.userdata.encoding import remark
+from ova.userdata.folds import Folds
 from ova.userdata.kind import Encoded, Examined, Preparation
 from ova.userdata.kinds import ENCODER, HEAD_ONLY, HEAD_STEPS, KINDS, STEPS, length
 from ova.userdata.labels import (
@@ -39,6 +42,7 @@ from ova.userdata.request import Request
 from ova.userdata.rows import FILE, Frame, whole
 from ova.userdata.split import HELD, RULE, notes_on, split
 
+CALIBRATION = "calibration"  # the rows that carry the promise
 STRANGE = SetName.ood("none")  # the set of the test rows of none of the classes
 OUTSIDE = SetName.ood("outside")  # the set of the user's examples of none of the classes
 TO_CHOOSE = SetName.to_choose("outside")  # those of them that choose the score that decides
@@ -58,6 +62,7 @@ class Gathered:
     named: Callable[[int], str]  # what a training row is called
     origins: Origins = field(default_factory=dict, repr=False)  # of the sets
     own_epochs: bool = False  # whether the user said how many
+    folds: Folds | None = None  # where no row is held out, and cross-fitting judges them
 
 
 @dataclass(frozen=True)
@@ -74,6 +79,7 @@ class Divided:
     target: Tensor
     sources: Mapping[str, str]
     notes: tuple[str, ...]
+    fold: Tensor | None = None  # of each row, where none is held out
 
 
 def divide(request: Request) -> Divided:
@@ -90,7 +96,14 @@ def divide(request: Request) -> Divided:
     dropped += lost(labels, kept)
     found = classes_of(request, [str(labels[row]) for row in kept])
     held = [name for name in HELD if name != TEST or request.test is None]
-    lots = split([groups[row] for row in kept], request.seed, held)
+    units, named = [groups[row] for row in kept], [str(labels[row]) for row in kept]
+    if crossed(request, named):
+        fold = torch.full((len(labels),), -1)
+        fold[kept] = torch.from_numpy(folds.dealt(units, named, request.seed))
+        lone = one_of_each(units, request.seed).tolist()
+        lots = {"train": [*range(len(kept))], **dict.fromkeys(held, lone)}
+    else:
+        fold, lots = None, split(units, request.seed, held)
     parts = {name: [kept[i] for i in rows] for name, rows in lots.items()}
     classes = trained(request, found, {labels[row] for row in parts["train"]})
     notes = [f"trained on {request.data}, tested on {request.test}"] * (given != request)
@@ -99,7 +112,9 @@ def divide(request: Request) -> Divided:
     notes += [*examined.notes, *dropped]
     notes += notes_on([(examined.keys[row], groups[row], labels[row]) for row in kept])
     notes += untrained(labels, {*found} - {*classes}, parts)
-    notes += outsiders(labels, request.none.strip(), parts)
+    once = {"train": parts["train"]} if fold is not None else parts
+    notes += outsiders(labels, request.none.strip(), once)
+    notes += told(named, fold)
     return Divided(
         request=request,
         kind=kind,
@@ -111,7 +126,32 @@ def divide(request: Request) -> Divided:
         target=targets(labels, classes),
         sources=sources,
         notes=tuple(notes),
+        fold=fold,
     )
+
+
+def crossed(request: Request, labels: Sequence[str]) -> bool:
+    """Whether all rows are trained on, and each is judged by a head that has not seen it."""
+    able = request.encoder is not None and request.frozen and not stepwise(request)
+    if request.cross_fit and not able:
+        raise BadInput(
+            "--cross-fit fits a head again and again, to features that stay: it needs --encoder with "
+            "--frozen, and nothing that trains in steps (--mirror, --members, optimiser=adamw)"
+        )
+    return able and (folds.few(labels) if request.cross_fit is None else request.cross_fit)
+
+
+def told(labels: Sequence[str], fold: Tensor | None) -> list[str]:
+    """What it means that no row is held out."""
+    if fold is None:
+        return []
+    median = float(np.median([*Counter(labels).values()]))
+    return [
+        f"{median:g} rows of the median class are few: none is held out, all are trained on; strength, "
+        f"score, threshold, confidences and report rest on cross-fitting ({int(fold.max()) + 1} folds), each "
+        "row judged by a head that has not seen it. So nothing is promised of the model itself; a "
+        "promise that is asked for, or --hold-out, holds rows out"
+    ]
 
 
 def gather(request: Request) -> Gathered:
@@ -136,7 +176,7 @@ def gather(request: Request) -> Gathered:
         evaluations={name: partial(itself, part) for name, part in sets.items()},
         prepare=preparation.prepare,
         augment=examined.augment,
-        sources={**found.sources, **sources_of(request)},
+        sources={**found.sources, **sources_of(request), **rule(found)},
     )
 
     def named(trained: int) -> str:
@@ -144,8 +184,19 @@ def gather(request: Request) -> Gathered:
         return called(row, labels[row], source.cells[row] if source.cells else "")
 
     recipe = recipe_of(request, name, found.kind, task)
+    judged = None
+    if found.fold is not None:
+        shown = tuple(name for name in (VALIDATION, CALIBRATION, TEST) if name in parts)
+        judged = Folds(found.fold[parts["train"]], found.fold[parts[VALIDATION]], shown)
     asked = any(setting.startswith("epochs=") for setting in request.settings)
-    return Gathered(found.kind, task, recipe, preparation, tuple(notes), named, origins, asked)
+    return Gathered(
+        found.kind, task, recipe, preparation, tuple(notes), named, origins, asked, judged
+    )
+
+
+def rule(found: Divided) -> dict[str, str]:
+    """How the rows were divided, where it is not the usual way."""
+    return {} if found.fold is None else {"split": folds.RULE}
 
 
 def called(row: int, label: str | None, cell: object) -> str:

@@ -25,4 +25,6 @@ class Request:
     mirror: bool = False  # images mirrored at random while training
     balance: bool | None = None  # class weights; None: tried where classes are uneven
     seed: int = 0
+    # Whether all rows are trained on and judged by cross-fitting; None: where they are few.
+    cross_fit: bool | None = False
     settings: tuple[str, ...] = ()  # key=value of the recipe

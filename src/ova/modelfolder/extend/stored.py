@@ -16,6 +16,7 @@ from ova.modelfolder.evidence import BATCH
 from ova.modelfolder.folder import Model
 from ova.modelfolder.names import FEATURES, MANIFEST, ROWS
 from ova.training import checkpoint
+from ova.userdata.folds import RULE as FOLDED
 from ova.userdata.gather import Divided, called, divide, further, sets_of, sources_of
 from ova.userdata.kinds import KINDS
 from ova.userdata.request import Request
@@ -97,6 +98,11 @@ def stored(model: Model, folder: Path, request: Request | None) -> Stored:
 def told(folder: Path, request: Request, seed: int) -> Request:
     """The data as the model was trained on it: what its manifest says of columns and options."""
     said = read_object(folder / MANIFEST).get("data", {})
+    if said.get("split") == FOLDED:
+        raise BadInput(
+            f"{folder} was trained on all of its few rows, so none is left to judge an extension by: add "
+            "the new rows to the file and train again, which embeds only these"
+        )
     known = replace(
         request,
         text=said.get("--text", ""),
