@@ -8,10 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fastapi import FastAPI
 from fastapi.testclient import TestClient
+from typer.testing import CliRunner
 
 import made_data
 import made_served
+from ova.cli.app import app as command
 from ova.errors import BadInput
 from ova.modelfolder.folder import Model, load
 from ova.modelfolder.live import Live
@@ -154,6 +157,27 @@ def test_what_cannot_be_watched_says_so_and_is_served(
         assert gauges(client) == {"watching": {("", ""): 0}}
         assert "cannot read" in client.get("/model").json()["unwatched"]
         send(client, points(3, 0, 1))
+
+
+def test_the_command_says_from_where_it_watches_or_why_it_does_not(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def serve(app: FastAPI, *_: object) -> None:
+        with TestClient(app, base_url="http://127.0.0.1") as client:
+            send(client, points(8, 0, 1))
+
+    def told(*words: str) -> str:
+        done = CliRunner().invoke(command, ["serve", *words, "--port=0"])
+        assert done.exit_code == 0, done.output
+        return done.output
+
+    monkeypatch.setattr("ova.modelfolder.server.run.serve", serve)
+    log = f"--log={tmp_path / 'log.jsonl'}"
+    assert "watched" not in told(str(folder), log)
+    assert "watched on from its 8 rows" in told(str(folder), log, "--false-alarms=0.1")
+    monkeypatch.setattr("ova.modelfolder.server.run.serve", lambda *_: None)
+    said = told(str(made_served.OLD / "model"))
+    assert "warning: its answers are not watched: an earlier version" in said
 
 
 def test_a_log_is_taken_piece_by_piece(

@@ -11,11 +11,11 @@ from ova.posthoc.monitoring.wealth import limit
 
 LABELS = ("about", "watched")
 PER_BETTOR = {
-    "ova_monitor_wealth": "Log10 of what a bettor against no change has, who began with 1.",
-    "ova_monitor_needed": "Log10 of what it needs for an alarm.",
-    "ova_monitor_alarm": "1 if it ever had so much; an alarm stays.",
-    "ova_monitor_alarm_row": "The row after which it first had, from 1 on; only with an alarm.",
-    "ova_monitor_since_row": "The row from which on it likeliest changed; only with an alarm.",
+    "ova_monitor_wealth": "Log10 of the wealth of a bettor on a change, who began with 1.",
+    "ova_monitor_needed": "Log10 of the wealth that an alarm takes.",
+    "ova_monitor_alarm": "1 if the wealth was ever so large; an alarm stays.",
+    "ova_monitor_alarm_row": "The row after which it first was, from 1 on; only with an alarm.",
+    "ova_monitor_since_row": "The row since which something likeliest changed; only with an alarm.",
 }
 
 
