@@ -22,7 +22,7 @@ TEXTS = [
     "=1+1",
     "x y z",
 ]
-ROWS = [
+ROWS: list[dict[str, Any]] = [
     {"length": 0.1, "width": 6, "colour": "green"},
     {"length": 2.7, "width": "3.5", "colour": "red"},
     {"length": 30, "width": 1.5, "colour": "violet"},
