@@ -14,6 +14,7 @@ BAD = {
     "--token=caf\u00e9": "no header can carry",
     "--token=two\nlines": "no header can carry",
     "--log-hash": "name one with --log",
+    "--false-alarms=0": "is no chance",
     "--log=mine.csv": "is no log of `ova serve`",
     "--log=no/log.jsonl": "No such file",
     "--log=.": "is a folder",

@@ -74,9 +74,9 @@ def test_no_capital_comes_from_nowhere_and_histograms_are_fair() -> None:
     s = rng.normal(-1, size=300)
     for place in np.linspace(0.0005, 0.9995, 1000):
         watched = Exchangeability(np.arange(20.0), [0])
-        before = watched.update(s)[-1]
+        before = watched.update(s)[0][-1]
         watched.ranks.p_values = one(place)  # type: ignore[method-assign]
-        factors.append(np.exp(watched.update(np.zeros(1))[0] - before))
+        factors.append(np.exp(watched.update(np.zeros(1))[0][0] - before))
     assert np.mean(factors) == pytest.approx(1, abs=0.01)
 
 
@@ -87,7 +87,7 @@ def test_a_promise_at_its_edge_is_watched_fairly_exactly() -> None:
         mean, alarmed = 0.0, 0.0
         for outcome in product((False, True), repeat=n):
             chance = bad ** (n - sum(outcome)) * (1 - bad) ** sum(outcome)
-            path = Kept(share).update(np.array(outcome))
+            path, _ = Kept(share).update(np.array(outcome))
             mean += chance * np.exp(path[-1])
             alarmed += chance * bool((path >= log(1 / level)).any())
         assert (mean == pytest.approx(1, abs=1e-9)) if fair else mean < 1 - 1e-6
@@ -194,6 +194,47 @@ def test_pieces_change_nothing() -> None:
         assert one.finding.alarm == other.finding.alarm
 
 
+def likeliest(logs: np.ndarray) -> int:
+    """Slowly: the latest first row of a last part of the stream for which one of the bets did best."""
+    sums = np.cumsum(logs[::-1], axis=0).max(axis=1)
+    return len(logs) - 1 - int(sums.argmax())
+
+
+def test_since_is_the_first_row_of_the_best_streak_of_a_bet() -> None:
+    rng = np.random.default_rng(4)
+    s = np.concatenate([rng.normal(size=60), rng.normal(-2, size=20), rng.normal(size=20)])
+    held, rows = rng.normal(size=50), np.arange(len(s)) * 3
+    p = Ranks(held).p_values(s, np.random.default_rng([0]).random(len(s)))
+    bettor, cuts = Exchangeability(held, [0]), [1, 30]
+    pieces = zip(np.split(s, cuts), np.split(rows, cuts), strict=True)
+    since = np.concatenate([bettor.update(*piece)[1] for piece in pieces])
+    logs = BETS[:, 0] * np.log(p)[:, None] + BETS[:, 1] * np.log1p(-p)[:, None] + BETS[:, 2]
+    assert since.tolist() == [3 * likeliest(logs[: i + 1]) for i in range(len(s))]
+    kept, good = Kept(0.8), rng.random(200) < np.where(np.arange(200) < 100, 0.9, 0.5)
+    _, since = kept.update(good)
+    logs = np.log(kept.gains)[(~good).astype(int)]
+    assert since.tolist() == [likeliest(logs[: i + 1]) for i in range(len(good))]
+
+
+def test_what_is_forgotten_changes_no_finding_and_memory_stays_small() -> None:
+    rng = np.random.default_rng(5)
+    (held, k, _), (s, guess, right) = stream(rng, 200), stream(rng, 3000)
+    s[1500:] -= 1
+    whole, forgetful = (Monitor(held, k, promised={"accuracy": 0.9}) for _ in range(2))
+    for part in np.split(np.arange(3000), 30):
+        for monitor in (whole, forgetful):
+            monitor.update(s[part], guess[part])
+            monitor.outcomes("accuracy", right[part], part)
+        forgetful.forget()
+    assert forgetful.alarms
+    assert forgetful.findings == whole.findings
+    assert all(len(each.wealth[0]) == 0 for each in forgetful.watched)
+    different = len({*held.tolist(), *s.tolist()})
+    for each in (forgetful.scores, *forgetful.within):
+        assert isinstance(each.bettor, Exchangeability)
+        assert sum(len(values) for values, _ in each.bettor.ranks.runs) < 3 * different
+
+
 def test_an_alarm_stays() -> None:
     monitor = Monitor(np.arange(500.0), promised={"accuracy": 0.9})
     monitor.outcomes("accuracy", np.zeros(20), np.arange(20))
@@ -210,7 +251,7 @@ def test_late_changes_cost_a_logarithm() -> None:
     for quiet in (500, 10_000):
         watched = Exchangeability(rng.normal(size=2000), [0])
         watched.update(rng.normal(size=quiet))
-        path = watched.update(rng.normal(-1, size=1000))
+        path, _ = watched.update(rng.normal(-1, size=1000))
         took.append(int((path < log(1000)).argmin()))
     assert 0 < took[0] < 100
     assert 0 < took[1] < 150

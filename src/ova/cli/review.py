@@ -16,7 +16,7 @@ def review(
     log: Annotated[
         list[str],
         Argument(
-            help="What `ova predict` wrote (.csv, .jsonl, .parquet), or the inputs themselves.",
+            help="What `ova predict` or a server wrote (.csv, .jsonl, .parquet), or the inputs.",
             metavar="LOG...",
         ),
     ],
@@ -27,6 +27,13 @@ def review(
         float,
         Option(help="Answers with a lower confidence are looked at too; 0: refused inputs only."),
     ] = 0.5,
+    images: Annotated[
+        Path | None,
+        Option(
+            metavar="FOLDER",
+            help="Where the images are that a server's log has by name or by hash.",
+        ),
+    ] = None,
 ) -> None:
     """Group the inputs that were refused, and answers that look wrong, for a person to name.
 
@@ -40,11 +47,15 @@ def review(
         ova review model/ answers.csv --out review
 
         ova extend model/ review/review.csv --data mails.csv --out model2
+
+    The log of a server is read as it is:
+
+        ova review model/ served.jsonl --images photos/
     """
     from ova.modelfolder.folder import load
     from ova.modelfolder.review.review import PAGE, SHEET, carry_out
 
-    found = carry_out(load(model), model, log, out, below)
+    found = carry_out(load(model), model, log, out, below, images)
     for line in found.lines():
         typer.echo(line)
     for number, rows in enumerate(found.members[:SHOWN], 1):

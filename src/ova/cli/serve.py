@@ -23,6 +23,12 @@ def serve(
     log_hash: Annotated[
         bool, Option("--log-hash", help="Of an input the log has its SHA-256 and nothing else.")
     ] = False,
+    false_alarms: Annotated[
+        float,
+        Option(
+            help="The chance that /metrics ever has a false alarm; give `ova monitor` the same."
+        ),
+    ] = 0.01,
     token: Annotated[
         str,
         Option(
@@ -53,7 +59,8 @@ def serve(
     Requests that come while the model works are answered together. The answers are those of
     `ova predict`. A row is answered after its line is in the log, so that no answer is missing
     there, whatever happens to the server. What is promised of the answers is at /model, what may be
-    sent at /openapi.json, and what was counted at /metrics.
+    sent at /openapi.json, and what was counted at /metrics: there are also the alarms that `ova monitor`
+    finds in the log, once inputs are no longer like those that the promise rests on.
 
         ova serve model/ --log answers.jsonl
 
@@ -76,6 +83,8 @@ def serve(
         raise BadInput("--token has a character that no header can carry; take letters and digits")
     if log_hash and log is None:
         raise BadInput("--log-hash says what is in the log; name one with --log")
+    if not 0 < false_alarms < 1:
+        raise BadInput(f"--false-alarms {false_alarms} is no chance; give a number between 0 and 1")
     loaded = load(model)
     limits = Limits(body, rows, letters, pixels, seconds, waiting)
     with listen(host, port) as listening:
@@ -86,7 +95,14 @@ def serve(
             typer.echo("warning: whoever reaches this machine may ask; --token hinders", err=True)
         hosts = LOOPBACK | {host.lower()} if is_local(host) else frozenset[str]()
         door = Door(token, hosts, frozenset(each.lower() for each in name or ()))
-        app = create(loaded, limits, log=written, hashed=log_hash, door=door)
+        app = create(
+            loaded, limits, log=written, hashed=log_hash, door=door, false_alarms=false_alarms
+        )
+        watch = app.state.watch
+        if isinstance(watch, str):
+            typer.echo(f"warning: its answers are not watched: {watch}", err=True)
+        elif watch.rows:
+            typer.echo(f"{log}: watched on from its {watch.rows} rows", err=True)
         about = f"{model} ({loaded.kind}, {len(loaded.classes)} classes)"
         run(
             app,

@@ -24,13 +24,18 @@ def unlike(log: Log, threshold: Threshold | Thresholds) -> int:
         value = np.full(len(log), threshold.value)
     edge = np.where(np.isfinite(value), rounded(np.where(np.isfinite(value), value, 0)), value)
     # At the very edge the digits that CSV has say nothing.
-    return int((((log.answer != NONE) != (log.score > edge)) & (log.score != edge)).sum())
+    other = ((log.answer != NONE) != (log.score > edge)) & (log.score != edge)
+    return int((other & log.own).sum())
 
 
 def warnings(log: Log, promised: bool, differing: int) -> Iterator[str]:
     """What keeps an answer from meaning what it says."""
     if log.skipped:
         yield f"{log.skipped} rows have no score and are left out"
+    if log.others:
+        yield f"{log.others} rows are answers of another model and are left out"
+    if asked := int((~log.own).sum()):
+        yield f"{asked} rows were asked with another threshold; on them no promise is watched"
     if log.strange:
         yield f"{log.strange} labels are no class of the model and count as none of the classes"
     if log.guess is None:

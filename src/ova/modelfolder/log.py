@@ -1,7 +1,7 @@
 """The log that `ova monitor` reads: what `ova predict` wrote, or a server, with labels for some rows."""
 
 import io
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,16 +11,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ova.errors import BadInput, pick
-from ova.files import checked, parsed, reading
+from ova.files import checked, decoded, parsed, reading
 from ova.modelfolder.answer import kept
+from ova.modelfolder.server.log import COLUMNS
 from ova.modelfolder.write import inert
-from ova.posthoc.certificates import Counts, Floats
+from ova.posthoc.certificates import Counts, Floats, Truths
 from ova.predictions import NONE, NONE_LABEL
 
 UNLABELLED = -2  # the target of a row whose label is not known, or not yet
 DIGITS = 6  # of a score, as CSV has them: scores of all formats are compared at these
 SCORE, GUESS, ANSWER, TIME = "score", "best_guess", "label", "time"
 LABELS = (kept("label"), "truth", "target")  # where the log has its labels, unless it is said
+# What a server says besides, under names that no column of anybody's has.
+SERVED = {"model": "model (served)", "threshold": "threshold (served)"}
+MODEL, THRESHOLD = SERVED.values()
+HASHED = 12  # letters of a model's hash that a server writes
+PIECE = 1 << 24  # bytes of a log that are read at a time where its rows need not be kept
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +38,9 @@ class Log:
     answer: Counts  # the class that was answered, NONE where none was
     target: Counts  # NONE is none of the classes, UNLABELLED what is not known
     when: Sequence[str | None]  # the time of each row, where the log says it
+    own: Truths  # whether the model's own threshold decided, as far as the log says
     skipped: int = 0  # rows that could not be used when they came
+    others: int = 0  # rows that a server wrote with another model
     strange: int = 0  # labels that no class has
 
     def __len__(self) -> int:
@@ -48,8 +56,8 @@ class Labels:
     id: str = "id"
 
 
-def read_log(paths: Sequence[Path], classes: Sequence[str], labels: Labels) -> Log:
-    """All rows of the files, one file after another."""
+def read_log(paths: Sequence[Path], classes: Sequence[str], labels: Labels, model: str = "") -> Log:
+    """All rows of the files, one file after another; of a server's those of the model with this hash."""
     wanted = [SCORE, GUESS, ANSWER, TIME, *([labels.column] if labels.column else LABELS)]
     wanted += [labels.id, kept(labels.id)] if labels.file else []
     table = pa.concat_tables(
@@ -60,11 +68,29 @@ def read_log(paths: Sequence[Path], classes: Sequence[str], labels: Labels) -> L
         raise BadInput(
             f"{paths[0]}: there is no column {labels.column!r} (--label); there is {have}"
         )
+    return of_table(table, classes, labels, model, paths[0])
+
+
+def served(path: Path, classes: Sequence[str], model: str) -> Iterator[Log]:
+    """The rows that a server wrote with a model, without labels and times, some at a time."""
+    with path.open("rb") as file:
+        while lines := file.readlines(PIECE):
+            table = of_lines(path, b"".join(lines), (SCORE, GUESS, ANSWER, *SERVED))
+            yield of_table(as_text(named(table)), classes, Labels(), model, path)
+
+
+def of_table(
+    table: pa.Table, classes: Sequence[str], labels: Labels, model: str, source: Path
+) -> Log:
+    """The rows of a table with the columns of a log."""
     if SCORE not in table.column_names or ANSWER not in table.column_names:
         raise BadInput(
-            f"{paths[0]} is no log of answers: it has no columns `score` and `label`; "
+            f"{source} is no log of answers: it has no columns `score` and `label`; "
             "`ova predict --out` writes them"
         )
+    every = len(table)
+    if model and MODEL in table.column_names:
+        table = table.filter(pc.equal(table[MODEL], model[:HASHED]))
     score = np.asarray(table[SCORE].to_numpy(), np.float64)  # NaN where there is none
     used = np.isfinite(score)
     said, names = filled(table[ANSWER]), [*map(str, classes)]
@@ -80,6 +106,8 @@ def read_log(paths: Sequence[Path], classes: Sequence[str], labels: Labels) -> L
         if (guess[used] < 0).any():
             raise BadInput("a `best_guess` of the log is no class of the model; another wrote it")
         guess = guess[used]
+    asked = THRESHOLD in table.column_names
+    own = np.asarray(pc.is_null(table[THRESHOLD])) if asked else np.ones(len(score), bool)
     when = table[TIME].to_pylist() if TIME in table.column_names else [None] * len(score)
     return Log(
         score=rounded(score[used]),
@@ -87,7 +115,9 @@ def read_log(paths: Sequence[Path], classes: Sequence[str], labels: Labels) -> L
         answer=answer[used],
         target=target[used],
         when=[when[row] for row in np.flatnonzero(used)] if not used.all() else when,
+        own=own[used],
         skipped=int((~used).sum()),
+        others=every - len(table),
         strange=strange,
     )
 
@@ -167,13 +197,17 @@ def of_file(path: Path, wanted: Sequence[str]) -> pa.Table:
         raise BadInput(f"there is no file {path}")
     read = pick(READERS, path.suffix.lower(), "format of a log, by its ending,")
     with reading(path, f"a whole {path.suffix} file"):
-        table = read(path, wanted)
-        for place, name in enumerate(table.column_names):
-            column = table[name].cast(pa.string()) if name != SCORE else table[name]
-            if name == SCORE:
-                text = pa.types.is_string(column.type)
-                column = (filled(column) if text else column).cast(pa.float64())
-            table = table.set_column(place, name, column)
+        return as_text(read(path, wanted))
+
+
+def as_text(table: pa.Table) -> pa.Table:
+    """The score as numbers, all other columns as text."""
+    for place, name in enumerate(table.column_names):
+        column = table[name].cast(pa.string()) if name != SCORE else table[name]
+        if name == SCORE:
+            text = pa.types.is_string(column.type)
+            column = (filled(column) if text else column).cast(pa.float64())
+        table = table.set_column(place, name, column)
     return table
 
 
@@ -192,11 +226,28 @@ def of_csv(path: Path, wanted: Sequence[str]) -> pa.Table:
 
 
 def of_json_lines(path: Path, wanted: Sequence[str]) -> pa.Table:
-    """Of JSON lines; where the columns are of several kinds, line by line."""
+    """Of JSON lines; those of a server say of each row which model and threshold decided."""
+    data = whole_lines(path)
+    if not of_server(data):
+        return of_lines(path, data, wanted)
+    return named(of_lines(path, data, [*dict.fromkeys([*wanted, *SERVED])]))
+
+
+def of_server(data: bytes) -> bool:
+    """Whether `ova serve` wrote these lines: it begins each with the same columns."""
+    try:
+        first = decoded(data.partition(b"\n")[0].decode())
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(first, dict) and (*first,)[: len(COLUMNS)] == COLUMNS
+
+
+def of_lines(path: Path, data: bytes, wanted: Sequence[str]) -> pa.Table:
+    """Of lines of JSON; where the columns are of several kinds, line by line."""
     from pyarrow import json
 
-    data = whole_lines(path)
-    schema = pa.schema([(n, pa.float64() if n == SCORE else pa.string()) for n in wanted])
+    numbers = (SCORE, "threshold")
+    schema = pa.schema([(n, pa.float64() if n in numbers else pa.string()) for n in wanted])
     how = json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
     try:
         table = json.read_json(io.BytesIO(data), parse_options=how)
@@ -205,6 +256,13 @@ def of_json_lines(path: Path, wanted: Sequence[str]) -> pa.Table:
     there = [n for n in table.column_names if table[n].null_count < len(table)]
     # Which names are there at all: a column of nothing but null is as good as none, but for these.
     return table.select([n for n in table.column_names if n in there or n in (SCORE, ANSWER)])
+
+
+def named(table: pa.Table) -> pa.Table:
+    """What only a server says, under names of its own too."""
+    for name in [name for name in SERVED if name in table.column_names]:
+        table = table.append_column(SERVED[name], table[name])
+    return table
 
 
 def one_by_one(path: Path, data: bytes, wanted: Sequence[str]) -> pa.Table:

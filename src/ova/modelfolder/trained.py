@@ -85,16 +85,24 @@ class TrainedModel:
         with in_words_of_python({}):
             return judge(self.model, self.folder, (test, labels), outside, label)
 
-    def review(self, log: str | Path, out: str | Path, below: float = 0.5) -> "Review":
+    def review(
+        self,
+        log: str | Path,
+        out: str | Path,
+        below: float = 0.5,
+        images: str | Path | None = None,
+    ) -> "Review":
         """Group what was refused, or answered doubtfully, as a page and a sheet in the folder `out`.
 
-        `log` is a file of inputs, or of the predictions that `ova predict` wrote of them. What is
-        filled in in `out`/review.csv is for `extend`.
+        `log` is a file of inputs, or of the predictions that `ova predict` or a server wrote of them.
+        What is filled in in `out`/review.csv is for `extend`. `images` is a folder with the images
+        that a server's log has by name or by hash.
         """
         from ova.modelfolder.review.review import carry_out
 
         with in_words_of_python({}):
-            return carry_out(self.model, self.folder, [str(log)], Path(out), below)
+            kept = None if images is None else Path(images)
+            return carry_out(self.model, self.folder, [str(log)], Path(out), below, kept)
 
     def extend(  # noqa: PLR0913  what `ova extend` asks for most
         self,

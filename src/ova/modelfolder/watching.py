@@ -27,6 +27,10 @@ from ova.predictions import NONE
 ACCURACY, COVERAGE, LEAK, POOLED = "accuracy", "coverage", "leak", "accuracy of the rare classes"
 CHANGED, BROKEN, BOTH = 3, 4, 5  # exit codes: the inputs, a promise, both; 2 is bad input
 CERTAINTY = 0.95  # of the bounds of the accuracy
+NO_SCORES = (
+    "an earlier version of ova trained the model and kept no scores to compare with; the same "
+    "`ova train` command writes them, without new training"
+)
 POINTS = 300  # of the bounds over time
 
 
@@ -152,10 +156,7 @@ def model_of(folder: Path) -> Watched:
             )
         held = kept.answered
     if held is None:
-        raise BadInput(
-            f"{folder}: an earlier version of ova trained the model and kept no scores to compare "
-            "with; the same `ova train` command writes them, without new training"
-        )
+        raise BadInput(f"{folder}: {NO_SCORES}")
     threshold = each_class.from_json(facts["threshold"], len(classes))
     return Watched(classes, threshold, held, digest(facts))
 
@@ -170,18 +171,16 @@ def watch(
 ) -> Watch:
     """Read a log and bet on it. `state` remembers in which order labels came; it is written here."""
     model = model_of(folder)
-    log = read_log(paths, model.classes, labels)
+    log = read_log(paths, model.classes, labels, model.digest)
+    if log.others and not len(log):
+        raise BadInput(
+            f"{paths[0]}: its {log.others} rows are answers of another model; name the model that gave them"
+        )
     if not len(log):
         raise BadInput(f"{paths[0]}: there is no row with a score in it yet")
     arrivals = Arrivals.of(state, log, (model.digest, false_alarms))
     differing = unlike(log, model.threshold)
-    monitor = Monitor(
-        rounded(model.answered.scores),
-        None if log.guess is None else model.answered.classes,
-        names=model.classes,
-        promised={} if differing else dict(promised(model.threshold, model.classes)),
-        false_alarms=false_alarms,
-    )
+    monitor = monitor_of(model, log.guess is not None, not differing, false_alarms)
     monitor.update(log.score, log.guess)
     rows = arrivals.rows
     for name in monitor.promised:
@@ -199,6 +198,17 @@ def watch(
     if state is not None:
         arrivals.write(state)
     return found
+
+
+def monitor_of(model: Watched, guesses: bool, promises: bool, false_alarms: float) -> Monitor:
+    """What watches a stream of the model's answers, with its best guesses and promises or without."""
+    return Monitor(
+        rounded(model.answered.scores),
+        model.answered.classes if guesses else None,
+        names=model.classes,
+        promised=dict(promised(model.threshold, model.classes)) if promises else {},
+        false_alarms=false_alarms,
+    )
 
 
 def promised(
@@ -233,9 +243,11 @@ def outcomes(name: str, log: Log, arrived: Counts, model: Watched) -> tuple[Trut
     """Whether each row that a promise is about did what was promised, and these rows.
 
     A coverage is known at once; all others once there is a label, in the order in which labels came.
+    Rows that another threshold decided are none of them.
     """
     if name == COVERAGE:
-        return log.answer != NONE, np.arange(len(log))
+        return (log.answer != NONE)[log.own], np.flatnonzero(log.own)
+    arrived = arrived[log.own[arrived]]
     answer, target = log.answer[arrived], log.target[arrived]
     if name == LEAK:
         about, good = target == NONE, answer == NONE

@@ -136,7 +136,7 @@ def text_file(path: Path, column: str) -> Iterator[Frame]:
             yield from table_lines(file, str(path), CHUNK, "\t" if kind == ".tsv" else "")
 
 
-def objects(file: TextIO, source: str, size: int) -> Iterator[Frame]:
+def objects(file: Iterable[str], source: str, size: int) -> Iterator[Frame]:
     """The rows of JSON lines, each an object with the names that the first has; one left out is a gap."""
     filled = (line for line in file if line.strip())
     first = next(filled, "")

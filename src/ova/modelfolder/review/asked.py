@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -32,21 +33,27 @@ class Asked:
     refused: int
     doubtful: int
     bad: int  # that could not be used
+    others: int  # that another model answered, left out
     left: int = 0  # to look at, beyond those that are shown
 
     def __len__(self) -> int:
         return len(self.guess)
 
 
-def asked(model: Model, log: Sequence[str], below: float = DOUBTFUL) -> Asked:
+def asked(
+    model: Model, log: Sequence[str], below: float = DOUBTFUL, images: Path | None = None
+) -> Asked:
     """Ask the model about every row of a log, and keep those to look at; of too many the first."""
     said: list[Array] = []
     found: list[Array] = []
     kept: list[tuple[Any, ...]] = []
     features, logits = list[Array](), list[Array]()
-    counts = {"rows": 0, "refused": 0, "doubtful": 0, "bad": 0}
+    counts = {"rows": 0, "refused": 0, "doubtful": 0, "bad": 0, "others": 0}
     names: tuple[str, ...] = ()
-    for piece in pieces(model, log):
+    for piece in pieces(model, log, images):
+        counts["others"] += piece.others
+        if not len(piece.frame):
+            continue
         names = tuple(piece.frame.columns)
         known, f, z, answers = answered(model, piece)
         counts["rows"] += len(piece.frame)
@@ -68,6 +75,9 @@ def asked(model: Model, log: Sequence[str], below: float = DOUBTFUL) -> Asked:
             kept.append((*cells, label[i], guess[i], sure[i], score[i]))
     if said:
         check_scores(np.concatenate(said), np.concatenate(found))
+    if counts["others"] and not counts["rows"]:
+        told = f"all {counts['others']} rows are answers of another model"
+        raise BadInput(f"{', '.join(log)}: {told}; name the model that gave them")
     if not counts["rows"]:
         raise BadInput(f"{', '.join(log)}: there are no rows in it")
     columns = [list(c) for c in zip(*kept, strict=True)] or [[] for _ in range(len(names) + 4)]

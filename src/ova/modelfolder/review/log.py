@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from ova.errors import BadInput
-from ova.modelfolder.answer import kept, pictures
+from ova.modelfolder.answer import pictures
 from ova.modelfolder.asking import wanted
 from ova.modelfolder.folder import Model
+from ova.modelfolder.review import served
 from ova.predictions import NONE_LABEL
 from ova.predictions.columns import Array
-from ova.userdata.rows import FILE, Frame, chunks
+from ova.userdata.rows import FILE, Frame
 
 INPUT, LABEL, GUESS, SCORE = "input", "label", "best_guess", "score"  # of `ova predict`
 SAID = (INPUT, LABEL, SCORE)  # a file with all of these is one of predictions
@@ -31,18 +32,26 @@ class Piece:
     frame: Frame
     labels: Sequence[Any] | None = None
     scores: Array | None = None
+    others: int = 0  # rows that another model answered, left out here
 
 
-def pieces(model: Model, log: Sequence[str]) -> Iterator[Piece]:
-    """All rows of the logs, in order."""
+def pieces(model: Model, log: Sequence[str], images: Path | None = None) -> Iterator[Piece]:
+    """All rows of the logs, in order; `images` has those that a server's log names."""
+    if images is not None and model.preparation.column != FILE:
+        raise BadInput(f"--images {images}: this model was trained on a {model.kind}; leave it out")
+    known = {} if images is None else served.known_images(images)
     for source in log:
         path = Path(source)
         picture = model.preparation.column == FILE and (path.is_dir() or not listed(path))
-        found = pictures([source]) if picture else chunks(path, model.preparation.column or "text")
+        found = (
+            pictures([source])
+            if picture
+            else served.logged(path, model.preparation.column or "text")
+        )
         first = next(found, None)
         if first is None:
             raise BadInput(f"{source}: there are no rows in it")
-        read = reader(model, first, source)
+        read = reader(model, first, source, known)
         yield from (read(frame) for frame in chain([first], found))
 
 
@@ -51,17 +60,20 @@ def listed(path: Path) -> bool:
     return any(path.name.lower().endswith(e) for e in (".csv", ".tsv", ".jsonl", ".parquet"))
 
 
-def reader(model: Model, first: Frame, source: str) -> Callable[[Frame], Piece]:
+def reader(
+    model: Model, first: Frame, source: str, images: Mapping[str, str]
+) -> Callable[[Frame], Piece]:
     """How a log is read, by the columns of its first rows."""
     names, have = wanted(model), first.columns
     if not all(name in have for name in SAID) or INPUT in names:
         for name in names:
             first.column(name, source)
         return lambda frame: Piece(of_columns(frame, {name: name for name in names}))
+    served.check_inputs(model, first, bool(images), source)
     if model.preparation.column:
         taken = {model.preparation.column: INPUT}
     else:
-        taken = {name: kept(name) if kept(name) in have else name for name in names}
+        taken = {name: served.given(name, have) for name in names}
         lacking = [name for name, given in taken.items() if given not in have]
         if lacking:
             raise BadInput(
@@ -71,11 +83,25 @@ def reader(model: Model, first: Frame, source: str) -> Callable[[Frame], Piece]:
     inert = source.lower().endswith((".csv", ".tsv"))
 
     def read(frame: Frame) -> Piece:
+        its = served.its_rows(model, frame)
+        others = len(frame) - len(its)
+        frame = rows_of(frame, its) if others else frame
         check_classes(model, frame, source)
         scores = np.array([number(cell) for cell in frame.columns[SCORE]])
-        return Piece(of_columns(frame, taken, inert=inert), frame.columns[LABEL], scores)
+        inputs = of_columns(frame, taken, inert=inert)
+        if images:
+            names = inputs.columns[FILE]
+            inputs = Frame({FILE: [images.get(str(name), str(name)) for name in names]}, frame.bad)
+        return Piece(inputs, frame.columns[LABEL], scores, others)
 
     return read
+
+
+def rows_of(frame: Frame, rows: Sequence[int]) -> Frame:
+    """Some rows of a frame."""
+    columns = {name: [column[row] for row in rows] for name, column in frame.columns.items()}
+    places = enumerate(rows)
+    return Frame(columns, {i: frame.bad[row] for i, row in places if row in frame.bad})
 
 
 def of_columns(frame: Frame, taken: Mapping[str, str], *, inert: bool = False) -> Frame:

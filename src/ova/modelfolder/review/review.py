@@ -41,26 +41,35 @@ class Review:
         yield f"{found.rows} inputs: {found.refused} {NONE_LABEL}, {found.doubtful} answered but doubtful"
         if found.bad:
             yield f"{found.bad} inputs could not be used"
+        if found.others:
+            yield f"{found.others} answers of another model are left out"
         if found.left:
             yield f"the first {MOST} of them are shown, {found.left} more are not; review these first"
         yield f"{grouped} of them are in {len(self.members)} groups, {len(self.alone)} are like no others"
 
 
-def carry_out(model: Model, folder: Path, log: Sequence[str], out: Path, below: float) -> Review:
+def carry_out(
+    model: Model,
+    folder: Path,
+    log: Sequence[str],
+    out: Path,
+    below: float,
+    images: Path | None = None,
+) -> Review:
     """Review a log, and write page and sheet; a sheet that is there may be filled in, and stays."""
     if not 0 <= below <= 1:
         raise BadInput(f"--below {below} is no confidence; give a number from 0 to 1")
     outputs.check_folder("--out", out, [folder, *log])
     if (out / SHEET).exists():
         raise BadInput(f"{out / SHEET} is there already, perhaps filled in; name another --out")
-    found = review(model, log, below)
+    found = review(model, log, below, images)
     write(found, model, out)
     return found
 
 
-def review(model: Model, log: Sequence[str], below: float) -> Review:
+def review(model: Model, log: Sequence[str], below: float, images: Path | None = None) -> Review:
     """Find the rows, group them and say what is typical of each group."""
-    found = asked(model, log, below)
+    found = asked(model, log, below, images)
     if found.bad == found.rows:
         raise BadInput(f"{', '.join(log)}: none of its {found.rows} inputs can be used")
     if not len(found):

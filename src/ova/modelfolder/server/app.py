@@ -14,7 +14,9 @@ from fastapi.responses import FileResponse, JSONResponse, PlainTextResponse, Res
 from fastapi.security import HTTPBearer
 
 from ova.modelfolder.folder import Model
+from ova.modelfolder.live import live
 from ova.modelfolder.server import schema
+from ova.modelfolder.server.alarms import Alarms
 from ova.modelfolder.server.asked import Asked, named, nothing, read
 from ova.modelfolder.server.batcher import Batcher
 from ova.modelfolder.server.counts import Counts
@@ -41,10 +43,13 @@ def create(
     log: Log | None = None,
     hashed: bool = False,
     door: Door | None = None,
+    false_alarms: float = 0.01,
 ) -> FastAPI:
-    """The application around a model; the log is closed with it."""
+    """The application around a model; the log is closed with it. `state.watch` watches the answers."""
     limits, door, counts = limits or Limits(), door or Door(), Counts()
-    replies = Replies(model, counts, log, hashed)
+    watch = live(model, None if log is None else log.path, false_alarms)
+    counts.register(Alarms(watch))
+    replies = Replies(model, counts, log, hashed, watch)
 
     @asynccontextmanager
     async def life(app: FastAPI) -> AsyncIterator[None]:
@@ -69,13 +74,14 @@ def create(
         docs_url=None,
         redoc_url=None,
     )
+    app.state.watch = watch
     app.add_middleware(Gate, door=door, limits=limits, counts=counts)
     # It describes the token and lets everybody pass: the gate has looked at it.
     keys = [Depends(HTTPBearer(auto_error=False))] if door.token else []
     refuse(app)
     state(app, counts, keys)
     pages(app)
-    about = facts(model, replies.name, limits)
+    about = facts(model, replies, limits)
 
     @app.get("/model", dependencies=keys, responses=schema.problems(401, 403))
     def facts_of_model() -> schema.Facts:
@@ -207,7 +213,7 @@ def page_of(name: str) -> Any:
     return give
 
 
-def facts(model: Model, name: str, limits: Limits) -> schema.Facts:
+def facts(model: Model, replies: Replies, limits: Limits) -> schema.Facts:
     """What the page and its readers want to know of the model."""
     prepared = model.preparation
     columns = prepared.columns if isinstance(prepared, Columns) else ()
@@ -221,6 +227,7 @@ def facts(model: Model, name: str, limits: Limits) -> schema.Facts:
         promise=list(model.shown.lines(model.classes)),
         calibrated=not isinstance(model.calibration, str),
         nearest=model.evidence.bank is not None,
-        model=name,
+        model=replies.name,
+        unwatched=replies.watch if isinstance(replies.watch, str) else None,
         limits=asdict(limits),
     )

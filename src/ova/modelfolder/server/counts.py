@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.registry import Collector
 
 from ova.modelfolder.answer import Answer
 from ova.predictions import NONE_LABEL
@@ -29,6 +30,10 @@ class Counts:
             "ova_batch_rows", "Inputs that the model was given at once.", buckets=ROWS, **at
         )
         self.waiting = Gauge("ova_waiting_rows", "Inputs that wait for the model.", **at)
+
+    def register(self, collector: Collector) -> None:
+        """Give also what is counted elsewhere."""
+        self.registry.register(collector)
 
     def watch(self, waiting: Callable[[], float]) -> None:
         """Read the length of the queue when it is asked for."""

@@ -15,6 +15,7 @@ import numpy as np
 from ova.modelfolder.answer import Answer, compute, neighbours, said
 from ova.modelfolder.asking import told
 from ova.modelfolder.folder import Model, digest
+from ova.modelfolder.live import Live
 from ova.modelfolder.server.asked import Asked, joined
 from ova.modelfolder.server.counts import Counts
 from ova.modelfolder.server.log import COLUMNS, Log
@@ -37,6 +38,7 @@ class Replies:
     counts: Counts
     log: Log | None = None
     hashed: bool = False  # of an input the log has its hash alone
+    watch: Live | str = ""  # what watches the answers, or why nothing does
     _ids: Iterator[int] = field(default_factory=lambda: count(1), repr=False)
     _start: str = field(default_factory=lambda: os.urandom(4).hex(), repr=False)
 
@@ -72,6 +74,8 @@ class Replies:
             logged = self.lines(whole, rows, threshold)
             self.log.write([logged[i] for i in kept])
         if kept:
+            if isinstance(self.watch, Live):
+                self.watch.add([rows[i] for i in kept], own=threshold is None)
             self.counts.say([answers[i] for i in kept], len(whole))
         return replies
 

@@ -85,7 +85,8 @@ class Facts:
     """What the model is, and what it promises.
 
     `inputs` is what inputs are called in a request: texts, rows or images; `score` what the
-    threshold is compared with; `nearest` whether explain=true can name training rows.
+    threshold is compared with; `nearest` whether explain=true can name training rows; `unwatched`
+    why /metrics has no alarms.
     """
 
     kind: str
@@ -98,6 +99,7 @@ class Facts:
     calibrated: bool
     nearest: bool
     model: str
+    unwatched: str | None
     limits: dict[str, int | float]
 
 

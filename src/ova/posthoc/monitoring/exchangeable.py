@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from scipy.special import betaln
 
-from ova.posthoc.certificates import Floats
+from ova.posthoc.certificates import Counts, Floats
 from ova.posthoc.monitoring.ranks import Ranks
-from ova.posthoc.monitoring.wealth import asleep, bet
+from ova.posthoc.monitoring.wealth import asleep, bet, streaks
 from ova.predictions.parallel import compiled
 
 LOWER = ((0.9, 1.2), (0.8, 1.3), (0.6, 1.6), (0.3, 3))  # of p, where scores have become lower
@@ -29,22 +29,23 @@ class Exchangeability:
         self.ranks, self.lots = Ranks(calibration), np.random.default_rng(seed)
         self.capital = asleep(len(BETS) + len(KEEPS))
         self.bins = np.zeros((len(KEEPS), BINS))
-        self.log, self.p = 0.0, [np.empty(0)]
-        self.n = 0
+        self.streaks = np.zeros(len(BETS)), np.zeros(len(BETS), np.int64)
+        self.log, self.n = 0.0, 0
 
-    def update(self, s: Floats) -> Floats:
-        """The log wealth after each of some more scores."""
+    def update(self, s: Floats, rows: Counts | None = None) -> tuple[Floats, Counts]:
+        """After each of some more scores the log wealth, and the row where a change likeliest began.
+
+        Rows are numbered from 0 on, where their numbers are not given.
+        """
+        rows = np.arange(self.n, self.n + len(s)) if rows is None else rows
         p = self.ranks.p_values(s, self.lots.random(len(s)))
-        p, path = np.clip(p, SMALLEST, 1 - SMALLEST), np.empty(len(s))
-        _follow(p, (BETS, KEEPS), self.bins, self.capital, (self.n, self.log), path)
+        p = np.clip(p, SMALLEST, 1 - SMALLEST)
+        path, since = np.empty(len(s)), np.empty(len(s), np.int64)
+        kept = self.bins, self.capital, self.streaks
+        _follow((p, rows), (BETS, KEEPS), kept, (self.n, self.log), (path, since))
         self.n += len(s)
         self.log = float(path[-1]) if len(s) else self.log
-        self.p.append(p)
-        return path
-
-    def since(self, alarm: int) -> int:
-        """Where the change that led to an alarm after row `alarm` is likeliest to have begun."""
-        return int(_likeliest(np.concatenate(self.p)[: alarm + 1], BETS))
+        return path, since
 
 
 @compiled
@@ -53,15 +54,19 @@ def _density(bet: Any, log_p: float, log_q: float) -> float:
 
 
 @compiled
-def _follow(p: Any, how: Any, bins: Any, capital: Any, begun: Any, path: Any) -> None:
+def _follow(seen: Any, how: Any, kept: Any, begun: Any, found: Any) -> None:
     """Log wealth after each p-value; a histogram bets on what it knew before."""
     bets, keeps = how
+    bins, capital, (sums, starts) = kept
     first, log = begun
-    gains = np.empty(len(bets) + len(keeps))
+    (p, rows), (path, since) = seen, found
+    gains, logs = np.empty(len(bets) + len(keeps)), np.empty(len(bets))
     for i in range(len(p)):
         log_p, log_q = np.log(p[i]), np.log1p(-p[i])
         for k in range(len(bets)):
-            gains[k] = np.exp(_density(bets[k], log_p, log_q))
+            logs[k] = _density(bets[k], log_p, log_q)
+            gains[k] = np.exp(logs[k])
+        since[i] = streaks(sums, starts, logs, rows[i])
         place = int(p[i] * BINS)
         for h in range(len(keeps)):
             total = 0.0
@@ -73,17 +78,3 @@ def _follow(p: Any, how: Any, bins: Any, capital: Any, begun: Any, path: Any) ->
             bins[h, place] += 1
         log += np.log(bet(capital, first + i, gains))
         path[i] = log
-
-
-@compiled
-def _likeliest(p: Any, bets: Any) -> int:
-    """The first row of the last part of the stream for which one of the bets did best of all."""
-    best, where = 0.0, len(p) - 1
-    sums = np.zeros(len(bets))
-    for i in range(len(p) - 1, -1, -1):
-        log_p, log_q = np.log(p[i]), np.log1p(-p[i])
-        for k in range(len(bets)):
-            sums[k] += _density(bets[k], log_p, log_q)
-            if sums[k] > best:
-                best, where = sums[k], i
-    return where

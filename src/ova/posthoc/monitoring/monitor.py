@@ -48,19 +48,24 @@ class Watched:
     bettor: Exchangeability | Kept
     rows: list[Counts] = field(default_factory=lambda: [np.empty(0, np.int64)])
     path: list[Floats] = field(default_factory=lambda: [np.empty(0)])
-    first: tuple[int, int] | None = (
-        None  # where it was first rich enough: its own count, and the row
-    )
+    n: int = 0
+    most: float = 0.0  # log wealth that it ever had
+    first: tuple[int | None, int | None] = None, None  # the alarm, and since when
 
     def add(self, values: Floats | Truths, rows: Counts) -> None:
         """Let it bet on some more values, which stand in these rows of the stream."""
-        before = self.bettor.n
-        path = self.bettor.update(values)  # type: ignore[arg-type]  # scores or outcomes, as it takes
+        path, since = self.bettor.update(values, rows)  # type: ignore[arg-type]  # scores or outcomes, as it takes
         self.rows.append(rows)
         self.path.append(path)
+        self.n += len(rows)
+        self.most = max(self.most, float(path.max(initial=0.0)))
         rich = np.flatnonzero(path >= limit(self.level))
-        if self.first is None and len(rich):
-            self.first = before + int(rich[0]), int(rows[rich[0]])
+        if self.first[0] is None and len(rich):
+            self.first = int(rows[rich[0]]), int(since[rich[0]])
+
+    def forget(self) -> None:
+        """Let the wealth after each row go; the next rows change what it has found as before."""
+        self.rows, self.path = self.rows[:1], self.path[:1]
 
     @property
     def wealth(self) -> tuple[Counts, Floats]:
@@ -70,13 +75,7 @@ class Watched:
     @property
     def finding(self) -> Finding:
         """What it has found so far."""
-        rows, path = self.wealth
-        most = max(0.0, float(path.max(initial=0.0)))
-        told = self.name, self.about, self.level, len(path), most
-        if self.first is None:
-            return Finding(*told)
-        own, row = self.first
-        return Finding(*told, row, int(rows[self.bettor.since(own)]))
+        return Finding(self.name, self.about, self.level, self.n, self.most, *self.first)
 
 
 class Monitor:
@@ -161,6 +160,14 @@ class Monitor:
             have = ", ".join(self.promised) or "nothing"
             raise BadInput(f"{name!r} is not promised; promised is {have}")
         self.promised[name].add(np.asarray(good, bool), np.asarray(rows, np.int64))
+
+    def forget(self) -> None:
+        """Let the wealth after each row go, of which the curves are drawn: a server runs for years.
+
+        What stays are sums, and of each score that came (of few digits: few) how often it did.
+        """
+        for each in self.watched:
+            each.forget()
 
     @property
     def watched(self) -> list[Watched]:

@@ -14,14 +14,19 @@ from ova.predictions.parallel import compiled
 class Ranks:
     """All scores so far, as sorted runs of ever smaller size; they begin as the calibration scores.
 
+    A run has each score once, with how many there are up to it: scores of few digits take no more
+    memory however many come.
+
     >>> ranks = Ranks(np.array([1.0, 2.0, 3.0]))
     >>> ranks.p_values(np.array([2.5, 0.0]), np.array([0.5, 0.5]))
     array([0.625, 0.1  ])
     """
 
     def __init__(self, calibration: Floats) -> None:
-        self.runs: list[Floats] = [np.sort(calibration)] if len(calibration) else []
-        self.n = len(calibration)
+        self.runs: list[tuple[Floats, Counts]] = []
+        self.n = 0
+        if len(calibration):
+            self._add(*np.unique(calibration, return_counts=True))
 
     def p_values(self, s: Floats, lots: Floats) -> Floats:
         """(#{before: < s} + lot (#{before: = s} + 1)) / (number before + 1), one score after another."""
@@ -29,23 +34,36 @@ class Ranks:
             return np.empty(0)
         values, place = np.unique(s, return_inverse=True)
         less, equal = before(place.astype(np.int64), len(values))
-        for run in self.runs:
-            lower = np.searchsorted(run, values, side="left")
-            alike = np.searchsorted(run, values, side="right") - lower
+        for run, up_to in self.runs:
+            lower = up_to[np.searchsorted(run, values, side="left")]
+            alike = up_to[np.searchsorted(run, values, side="right")] - lower
             less += lower[place]
             equal += alike[place]
         p: Floats = (less + lots * (equal + 1)) / (self.n + np.arange(1, len(s) + 1))
-        self._add(values.repeat(np.bincount(place)))
+        self._add(values, np.bincount(place))
         return p
 
-    def _add(self, run: Floats) -> None:
+    def _add(self, values: Floats, counts: Counts) -> None:
         """Put a sorted run beside the others; those of like size become one."""
-        self.n += len(run)
-        self.runs.append(run)
-        while len(self.runs) > 1 and len(self.runs[-2]) < 2 * len(self.runs[-1]):
-            last, other = self.runs.pop(), self.runs.pop()
-            # A sort that knows runs merges them.
-            self.runs.append(np.sort(np.concatenate([other, last]), kind="stable"))
+        self.n += int(counts.sum())
+        self.runs.append((values, np.concatenate([[0], np.cumsum(counts)])))
+        while len(self.runs) > 1 and len(self.runs[-2][0]) < 2 * len(self.runs[-1][0]):
+            last = self.runs.pop()
+            self.runs.append(merged(self.runs.pop(), last))
+
+
+def merged(one: tuple[Floats, Counts], other: tuple[Floats, Counts]) -> tuple[Floats, Counts]:
+    """Two runs as one.
+
+    >>> merged((np.array([1.0, 2.0]), np.array([0, 1, 3])), (np.array([2.0]), np.array([0, 4])))
+    (array([1., 2.]), array([0, 1, 7]))
+    """
+    values = np.concatenate([one[0], other[0]])
+    order = np.argsort(values, kind="stable")  # a sort that knows runs merges them
+    values = values[order]
+    last = np.append(values[1:] != values[:-1], True)
+    up_to = np.cumsum(np.concatenate([np.diff(one[1]), np.diff(other[1])])[order])
+    return values[last], np.concatenate([[0], up_to[last]])
 
 
 def before(place: Counts, size: int) -> tuple[Counts, Counts]:

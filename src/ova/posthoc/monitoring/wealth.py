@@ -42,6 +42,22 @@ def bet(capital: Any, t: float, gains: Any) -> float:
     return grown
 
 
+@compiled
+def streaks(sums: Any, starts: Any, logs: Any, row: int) -> int:
+    """The row where the streak began, up to this one, in which one of the bets did best of all.
+
+    Of each bet `sums` has the log of what its best streak up to here won, `starts` where that began.
+    """
+    best, where = sums[0], row
+    for k in range(len(logs)):
+        if sums[k] <= 0:
+            sums[k], starts[k] = 0.0, row
+        sums[k] += logs[k]
+        if k == 0 or sums[k] > best:
+            best, where = sums[k], starts[k]
+    return int(where)
+
+
 def limit(level: float) -> float:
     """The log wealth that is reached with at most this probability while nothing has changed."""
     return math.log(1 / level)
