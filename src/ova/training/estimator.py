@@ -214,9 +214,10 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
         if table is not None:
             validate_data(self, X, y, skip_check_array=True)  # which remembers the names
             self.columns_ = learned(table)
-            X = encoded(table, self.columns_)
-            return check_X_y(X, y, estimator=self, **NUMBERS)
-        return validate_data(self, X, y, **NUMBERS)
+            X, y = check_X_y(encoded(table, self.columns_), y, estimator=self, **NUMBERS)
+        else:
+            X, y = validate_data(self, X, y, **NUMBERS)
+        return np.asarray(X), np.asarray(y)
 
     def _check(self) -> Formulation:
         """The formulation, after a look at the settings that can contradict each other."""
