@@ -32,6 +32,7 @@ from ova.scores import SCORES, FittedScores, Outputs
 from ova.scores import fit as fit_scores
 from ova.training.drawing import Drawing
 from ova.training.rejecting import refusal, with_refusals
+from ova.training.scorers import roc_auc_ovr
 from ova.training.worded import encoded, learned, one_hot, worded
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
     as they come. A missing number, NaN, is filled with the median of its column, and marked by
     an input of its own where the training rows have some. `verbose=True` prints the loss of ten
     epochs. `scoring="roc_auc_ovr"` of scikit-learn takes only probabilities that sum to one:
-    say normalised=True there, or give `ova.training.scorers.roc_auc_ovr` itself, which wants no sum.
+    say normalised=True there, or give `scoring=OneVsAllClassifier.roc_auc_ovr`, which wants no sum.
     Columns of words of a data frame (pandas, polars, Arrow) are one-hot, as `ova.train` has them; a word
     that no training row had is none of them. There is no `partial_fit`: rows that came later would
     be standardised by others, and a promise rests on rows that nothing was trained on. `export` writes
@@ -114,6 +115,8 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
     verbose: bool = False
     random_state: Any = None
     confidence: float | None = None  # the name of `certainty` in version 0.1
+
+    roc_auc_ovr = staticmethod(roc_auc_ovr)  # a scorer, which wants no sum of one
 
     def fit(
         self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None

@@ -18,7 +18,7 @@ def roc_auc_ovr(model: Any, X: Any, y: Any) -> float:
     >>> from ova import OneVsAllClassifier
     >>> X, y = load_iris(return_X_y=True)
     >>> model = OneVsAllClassifier(epochs=20, random_state=0)
-    >>> bool(cross_val_score(model, X, y, scoring=roc_auc_ovr, cv=3).min() > 0.9)
+    >>> bool(cross_val_score(model, X, y, scoring=model.roc_auc_ovr, cv=3).min() > 0.9)
     True
     """
     p, y = model.predict_proba(X), np.asarray(y)
