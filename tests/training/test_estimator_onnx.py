@@ -70,7 +70,13 @@ PROMISES: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("given", PROMISES.values(), ids=PROMISES)
+@pytest.mark.parametrize(
+    "given",
+    [
+        pytest.param(given, id=name, marks=() if name in ("top", "beta") else pytest.mark.slow)
+        for name, given in PROMISES.items()
+    ],
+)
 def test_promises_and_calibrations_are_in_the_file(given: dict[str, Any], tmp_path: Path) -> None:
     check(OneVsAllClassifier(**QUICK, **given).fit(X, Y), tmp_path / "model.onnx")
 
