@@ -19,7 +19,7 @@ from ova.modelfolder.answer import answers
 from ova.modelfolder.evidence import read_evidence
 from ova.modelfolder.export import export
 from ova.modelfolder.folder import load
-from ova.modelfolder.graph import Scored, exported
+from ova.scores.graph import Scored, exported
 from ova.modelfolder.train import train
 from ova.posthoc.threshold import Promise, fit_threshold
 from ova.predictions import NONE, NONE_LABEL, read

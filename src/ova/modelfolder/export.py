@@ -1,10 +1,6 @@
 """A model folder as one ONNX file: encoded inputs in, probabilities, decision, confidence and score out."""
 
 import json
-import logging
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +8,15 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ova.errors import BadInput, require
-from ova.files import write_beside
+from ova.errors import BadInput
 from ova.metrics.choice import LARGEST
 from ova.modelfolder.answer import as_outputs
 from ova.modelfolder.confidence import confidence_of
 from ova.modelfolder.folder import Model
-from ova.modelfolder.graph import Scored
 from ova.posthoc.per_class import Thresholds
 from ova.predictions import NONE
+from ova.scores.graph import Scored
+from ova.training.onnx_file import written
 
 TOLERANCE = 1e-5
 SCORES = 1e-4  # of a score, relative to its size: distances are sums of many features
@@ -66,29 +62,9 @@ class Deciding(nn.Module):
 
 def export(model: Model, path: Path) -> float:
     """Write the ONNX file, checked against PyTorch; gives the largest difference that was seen."""
-    require("onnx")
-    import onnx
-    import onnxruntime
-
     deciding = Deciding(model).eval()
-    with write_beside(path) as beside:
-        with quiet(), torch.no_grad():
-            program = torch.onnx.export(
-                deciding,
-                (example(model, 3),),
-                dynamo=True,
-                input_names=["input"],
-                output_names=["probs", "label", "confidence", "score"],
-                dynamic_shapes=({0: torch.export.Dim("batch", min=1, max=2**20)},),
-                verbose=False,
-            )
-        assert program is not None
-        proto = program.model_proto
-        for key, value in described(model).items():
-            proto.metadata_props.add(key=key, value=value)
-        onnx.checker.check_model(proto)
-        onnx.save_model(proto, beside)
-        session = onnxruntime.InferenceSession(str(beside), providers=["CPUExecutionProvider"])
+    outputs = ("probs", "label", "confidence", "score")
+    with written(deciding, example(model, 3), outputs, described(model), path) as session:
         return compare(session, deciding, model)
 
 
@@ -137,17 +113,3 @@ def compare(session: Any, deciding: Deciding, model: Model) -> float:
         if worst > TOLERANCE or (label != torch.from_numpy(said))[clear].any():
             raise BadInput(f"the ONNX file differs from PyTorch by {worst:.2g}; it was not kept")
     return worst
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Without the exporter's remarks about itself."""
-    loud = logging.getLogger("torch.onnx")
-    level = loud.level
-    loud.setLevel(logging.ERROR)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        loud.setLevel(level)

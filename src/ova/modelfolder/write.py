@@ -9,10 +9,10 @@ from math import isnan
 from pathlib import Path
 from typing import TextIO
 
+from ova.data.cells import as_number
 from ova.errors import BadInput
 from ova.files import write_beside
 from ova.modelfolder.answer import Answer
-from ova.userdata.tables import as_number
 
 OPTIONAL = ("nearest", "set", "kept")  # where they were asked for
 COLUMNS = tuple(field.name for field in fields(Answer) if field.name not in OPTIONAL)

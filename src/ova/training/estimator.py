@@ -4,18 +4,21 @@ import math
 import warnings
 from dataclasses import KW_ONLY, dataclass
 from itertools import pairwise
-from typing import Any
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_random_state
+from sklearn.utils import check_array, check_random_state, check_X_y
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 from torch import Tensor, nn
 
+from ova.data.cells import Column
 from ova.errors import BadInput, pick
 from ova.metrics.choice import PLAIN, finite
 from ova.nn.formulations import DEFAULT, FORMULATIONS, Formulation
@@ -24,12 +27,19 @@ from ova.posthoc.independent import Rows, numbered, one_of_each
 from ova.posthoc.threshold import Promise, Threshold, fit_threshold, renamed
 from ova.predictions import Predictions
 from ova.predictions.columns import NONE
+from ova.predictions.memory import frame
 from ova.scores import SCORES, FittedScores, Outputs
 from ova.scores import fit as fit_scores
 from ova.training.drawing import Drawing
 from ova.training.rejecting import refusal, with_refusals
+from ova.training.scorers import roc_auc_ovr
+from ova.training.worded import encoded, learned, one_hot, worded
+
+if TYPE_CHECKING:
+    from ova.training.estimator_graph import Answers
 
 Floats = NDArray[np.float64]
+NUMBERS: dict[str, Any] = {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
 
 
 @dataclass(eq=False, repr=False)  # which writes the constructor; the rest is scikit-learn's
@@ -62,10 +72,11 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
     as they come. A missing number, NaN, is filled with the median of its column, and marked by
     an input of its own where the training rows have some. `verbose=True` prints the loss of ten
     epochs. `scoring="roc_auc_ovr"` of scikit-learn takes only probabilities that sum to one:
-    say normalised=True there. Words want scikit-learn's `OneHotEncoder` before this in a
-    pipeline; `ova.train` takes tables as they are, and exports them as ONNX. There is no
-    `partial_fit`: rows that came later would be standardised by others, and a promise rests on
-    rows that nothing was trained on.
+    say normalised=True there, or give `scoring=OneVsAllClassifier.roc_auc_ovr`, which wants no sum.
+    Columns of words of a data frame (pandas, polars, Arrow) are one-hot, as `ova.train` has them; a word
+    that no training row had is none of them. There is no `partial_fit`: rows that came later would
+    be standardised by others, and a promise rests on rows that nothing was trained on. `export` writes
+    an ONNX file that decides alike.
 
     `none_label` says which label in y marks examples of none of the classes. They are trained on
     (p_k = 0 for every k; softmax: 1/K), are no class, and are wrong answers wherever they are
@@ -105,6 +116,8 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
     random_state: Any = None
     confidence: float | None = None  # the name of `certainty` in version 0.1
 
+    roc_auc_ovr = staticmethod(roc_auc_ovr)  # a scorer, which wants no sum of one
+
     def fit(
         self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None
     ) -> "OneVsAllClassifier":
@@ -115,7 +128,7 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
         the same columns are taken so. New inputs are then new groups.
         """
         form = self._check()
-        X, y = validate_data(self, X, y, dtype=np.float64, ensure_all_finite="allow-nan")
+        X, y = self._given(X, y)
         check_classification_targets(y)
         rows = self._number(y)
         if len(self.classes_) < 2:
@@ -138,13 +151,11 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
     def predict(self, X: Any) -> NDArray[Any]:
         """The label of the largest probability, or the reject label."""
         X = self._checked(X)
-        p = self._predictions(X)
-        labels = self.classes_[p.prediction]
+        label = self._label(X, self._predictions(X))
+        labels = self.classes_[label]
         if self.threshold_ is None:
             return np.asarray(labels)
-        limit = self.threshold_.value if isinstance(self.threshold_, Threshold) else self.threshold_
-        refused = ~(self._decisive(X, p) > limit)
-        return with_refusals(labels, refused, self.reject_label_)
+        return with_refusals(labels, label == NONE, self.reject_label_)
 
     def predict_proba(self, X: Any) -> Floats:
         """The probability of each class, in the order of `classes_`; see the class for their sum.
@@ -155,8 +166,7 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
 
     def predict_log_proba(self, X: Any) -> Floats:
         """The logarithms of `predict_proba`."""
-        log_p = self._outputs(self._checked(X))[1]
-        return log_p - np.logaddexp.reduce(log_p, axis=1)[:, None] if self.normalised else log_p
+        return self._shared(self._outputs(self._checked(X))[1])
 
     def decision_function(self, X: Any) -> Floats:
         """The logarithm of p_k for each class; for two classes, log p_1 - log p_0."""
@@ -167,6 +177,29 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
         """max_k p_k, never normalised, calibrated on request: what the threshold is compared with."""
         return self._sure(self._predictions(self._checked(X)))
 
+    def score_of(self, X: Any) -> Floats:
+        """What the threshold is compared with: the confidence, or the score of `decide_by`."""
+        X = self._checked(X)
+        return self._decisive(X, self._predictions(X))
+
+    def encode(self, X: Any) -> Floats:
+        """The table as the ONNX file takes it: numbers as they are, words one-hot."""
+        return self._checked(X)
+
+    def export(self, path: str | PathLike[str]) -> float:
+        """Write an ONNX file that decides as `predict`; gives the largest difference that was seen.
+
+        Its input `input` is a table, float64 N x D as `encode` gives it: numbers as they come, NaN
+        where one is missing, words one-hot. Its
+        outputs are `probs` (as `predict_proba`), `label` (the place in `classes_`, -1 for what is
+        refused), `confidence` (`confidence_of`) and `score` (`score_of`). Classes, reject label, columns
+        and threshold are JSON in its metadata, under names that begin with "ova.".
+        """
+        from ova.training import estimator_graph
+
+        check_is_fitted(self)
+        return estimator_graph.export(self, self._answers, Path(path))
+
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of all inputs that is answered rightly.
 
@@ -176,6 +209,18 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
         refused = np.asarray(p == self.reject_label_)  # nowhere without a threshold
         right = np.where(self._is_none(y), refused, p == y)
         return float(np.average(right, weights=sample_weight))
+
+    def _given(self, X: Any, y: Any) -> tuple[Floats, NDArray[Any]]:
+        """The table as numbers and the labels, both looked at; remembers what its columns are."""
+        table = worded(X)
+        self.columns_: tuple[Column, ...] = ()
+        if table is not None:
+            validate_data(self, X, y, skip_check_array=True)  # which remembers the names
+            self.columns_ = learned(table)
+            X, y = check_X_y(encoded(table, self.columns_), y, estimator=self, **NUMBERS)
+        else:
+            X, y = validate_data(self, X, y, **NUMBERS)
+        return np.asarray(X), np.asarray(y)
 
     def _check(self) -> Formulation:
         """The formulation, after a look at the settings that can contradict each other."""
@@ -271,6 +316,10 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
         X = np.where(gaps, self.fill_, X)
         self.mean_, spread = X.mean(0), X.std(0)
         self.scale_ = np.where(spread > 1e-12 * np.abs(self.mean_), spread, 1.0)
+        if self.columns_:  # words keep their 0 and 1; one that only held-out rows have is none
+            words = one_hot(self.columns_)
+            self.scale_[words] = np.where(X.any(0), 1.0, np.inf)[words]
+            self.mean_[words] = 0.0
 
     def _weights(self, X: Floats, y: NDArray[Any], sample_weight: Any) -> Floats:
         """How much each row counts in training; examples of none of the classes as their rows say."""
@@ -361,6 +410,31 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
         f = torch.cat(parts).numpy()
         return Outputs(features=f, logits=z, log_p=log_p, target=y, normalised=normalised)
 
+    def _label(self, X: Floats, p: Predictions) -> NDArray[np.int64]:
+        """The place of the likeliest class of each row, -1 where it is refused."""
+        if self.threshold_ is None:
+            return np.asarray(p.prediction)
+        limit = self.threshold_.value if isinstance(self.threshold_, Threshold) else self.threshold_
+        return np.where(self._decisive(X, p) > limit, p.prediction, NONE)
+
+    def _shared(self, log_p: Floats) -> Floats:
+        """The log-probabilities, of which those of a row sum to one on request."""
+        return log_p - np.logaddexp.reduce(log_p, axis=1)[:, None] if self.normalised else log_p
+
+    def _answers(self, X: Floats) -> "Answers":
+        """All that an ONNX file says of a table."""
+        from ova.training.estimator_graph import Answers
+
+        (z, log_p), p = self._outputs(X), self._predictions(X)
+        first, second = -np.partition(-z, 1)[:, :2].T
+        return Answers(
+            np.exp(self._shared(log_p)),
+            self._label(X, p),
+            self._sure(p),
+            self._decisive(X, p),
+            first - second,
+        )
+
     def _tensor(self, X: Floats) -> Tensor:
         gaps = np.isnan(X)
         standard = (np.where(gaps, self.fill_, X) - self.mean_) / self.scale_
@@ -369,8 +443,19 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
     def _checked(self, X: Any) -> Floats:
         """The table as numbers, if the model is fitted and the table has its columns."""
         check_is_fitted(self)
-        known = validate_data(self, X, dtype=np.float64, reset=False, ensure_all_finite="allow-nan")
-        return np.asarray(known)
+        table = worded(X)
+        if not self.columns_ and table is None:
+            return np.asarray(validate_data(self, X, reset=False, **NUMBERS))
+        if not self.columns_:
+            raise BadInput("X has a column of words, and the model was fitted on numbers")
+        table = frame(X) if table is None and hasattr(X, "columns") else table
+        if table is None:
+            names = ", ".join(repr(column.name) for column in self.columns_)
+            raise BadInput(
+                f"the model was fitted on a data frame; give one with the columns {names}"
+            )
+        X = encoded(table, self.columns_)
+        return np.asarray(check_array(X, estimator=self, **NUMBERS))
 
     def _predictions(self, X: Floats, y: NDArray[np.int64] | None = None) -> Predictions:
         targets = np.full(len(X), NONE) if y is None else y

@@ -9,13 +9,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ova.data.cells import as_number
 from ova.data.folders import scan
 from ova.errors import BadInput
 from ova.files import sha256
 from ova.predictions import NONE, NONE_LABEL
 from ova.userdata.request import Request
 from ova.userdata.rows import FILE, Frame, whole
-from ova.userdata.tables import as_number
 
 LABEL = "label"  # the column of labels, unless the user names another
 NAMED = 5  # labels that a message names

@@ -11,29 +11,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from ova.data.cells import MOST_WORDS, Column, column_of, gap, of_numbers, of_words
 from ova.errors import BadInput
 from ova.userdata.kind import Encoded, Examined, Kind
 from ova.userdata.request import Request
 from ova.userdata.rows import Frame
 
-MOST_WORDS = 50  # different values that a column of words may have
 SAID = 12  # columns of a row on a page
-LARGEST = 1e100  # the squares of larger numbers have no mean in float64
-GAPS = {"", "nan", "na", "n/a", "null", "none", "?"}  # what people write where a number is missing
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column of numbers, or of the words listed in `words`; "" stands for a gap."""
-
-    name: str
-    words: tuple[str, ...] = ()
-
-    @property
-    def width(self) -> int:
-        """Numbers that it becomes."""
-        return len(self.words) or 1
-
 
 @dataclass(frozen=True)
 class Columns:
@@ -147,63 +131,6 @@ def from_json(content: Mapping[str, Any], _: Path) -> Columns:
     return Columns(columns, tuple(content["mean"]), tuple(content["scale"]), filling, marked)
 
 
-def of_numbers(cells: Sequence[Any]) -> tuple[NDArray[np.float64], dict[int, str]]:
-    """A column of numbers, NaN where one is missing; other cells are named."""
-    values, wrong = np.full((len(cells), 1), math.nan), {}
-    for row, cell in enumerate(cells):
-        number = as_number(cell)
-        if abs(number) <= LARGEST:
-            values[row] = number
-        elif math.isfinite(number):
-            wrong[row] = f"{cell!r}, too large (above {LARGEST:g})"
-        elif not missing_number(cell):
-            wrong[row] = f"{cell!r}, no finite number"
-    return values, wrong
-
-
-def of_words(cells: Sequence[Any], column: Column) -> tuple[NDArray[np.float64], dict[int, str]]:
-    """A column of words, one-hot, a gap being one where training rows had gaps; none is wrong."""
-    place = {word: k for k, word in enumerate(column.words)}
-    values = np.zeros((len(cells), column.width))
-    for row, cell in enumerate(cells):
-        if (k := place.get(word_of(cell))) is not None:
-            values[row, k] = 1
-    return values, {}
-
-
-def word_of(cell: Any) -> str:
-    """The word in a cell, "" where there is none."""
-    return "" if cell is None or cell != cell else str(cell).strip()  # noqa: PLR0124  NaN
-
-
-def gap(cell: Any, column: Column) -> bool:
-    """Whether the value is missing."""
-    return not word_of(cell) if column.words else missing_number(cell)
-
-
-def missing_number(cell: Any) -> bool:
-    """Whether a cell of a column of numbers says that there is none.
-
-    >>> [missing_number(cell) for cell in (None, " ", "NA", float("nan"), "?", "abc", "inf", 0)]
-    [True, True, True, True, True, False, False, False]
-    """
-    return word_of(cell).lower() in GAPS
-
-
-def as_number(cell: Any) -> float:
-    """The number in a cell, NaN for everything else.
-
-    >>> as_number(" 1e3 "), as_number(True), as_number("abc"), as_number("1_000")
-    (1000.0, 1.0, nan, nan)
-    """
-    if isinstance(cell, str) and "_" in cell:
-        return math.nan  # Python would read 1_000 as a number
-    try:
-        return float(cell)
-    except (TypeError, ValueError):
-        return math.nan
-
-
 def examine(frame: Frame, request: Request) -> Examined:
     """Decide what each column is; cells without a value are named."""
     if request.encoder:
@@ -215,7 +142,7 @@ def examine(frame: Frame, request: Request) -> Examined:
     names = [name for name in frame.columns if name not in left_out]
     if not names:
         raise BadInput("the table has no column besides the label")
-    found = {name: column_of(name, frame) for name in names}
+    found = {name: told(name, frame) for name in names}
     empty = [name for name, column in found.items() if column is None]
     draft = Columns(tuple(column for column in found.values() if column is not None), fill=())
     if not draft.columns:
@@ -264,25 +191,17 @@ def filled(draft: Columns, frame: Frame) -> list[str]:
     return [f"missing values were filled, {done}: {said}"] * bool(said)
 
 
-def column_of(name: str, frame: Frame) -> Column | None:
-    """A column of numbers if most of its cells are (the others are mistakes), else of words.
-
-    None if no cell has a value.
-    """
-    cells = [cell for row, cell in enumerate(frame.columns[name]) if row not in frame.bad]
-    words = {word_of(cell) for cell in cells}
-    if words <= {""}:
-        return None
-    there = [cell for cell in cells if not missing_number(cell)]
-    no_number = sum(math.isnan(as_number(cell)) for cell in there)
-    if there and no_number <= len(there) // 10:
-        return Column(name)
-    if len(words) > MOST_WORDS:
+def told(name: str, frame: Frame) -> Column | None:
+    """What the cells of a column are, where its rows can be read; too many words are none."""
+    column = column_of(
+        name, (v for row, v in enumerate(frame.columns[name]) if row not in frame.bad)
+    )
+    if column and len(column.words) > MOST_WORDS:
         raise BadInput(
-            f"column {name!r} is text with {len(words)} different values; a column of words may "
+            f"column {name!r} is text with {len(column.words)} different values; a column of words may "
             f"have {MOST_WORDS}. If it is what to classify, say --text {name!r}, else --drop {name!r}"
         )
-    return Column(name, tuple(sorted(words)))
+    return column
 
 
 KIND = Kind(
