@@ -29,8 +29,8 @@ class Wanted:
     tell: Callable[[str], None] = silent  # hears what was guessed
 
 
-def told(given: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """What `--columns` says.
+def told(given: Sequence[str], known: Sequence[str] = SAID) -> dict[str, tuple[str, ...]]:
+    """What `--columns` says of the names that the command knows.
 
     >>> told(["target=truth", "probs=cat,dog"])
     {'target': ('truth',), 'probs': ('cat', 'dog')}
@@ -39,9 +39,9 @@ def told(given: Sequence[str]) -> dict[str, tuple[str, ...]]:
     for each in given:
         ours, sign, theirs = each.partition("=")
         names = tuple(name.strip() for name in theirs.split(",") if name.strip())
-        if ours not in SAID or not sign or not names:
+        if ours not in known or not sign or not names:
             raise BadInput(
-                f"--columns {each!r}: wanted NAME=COLUMN, where NAME is one of {', '.join(SAID)}"
+                f"--columns {each!r}: wanted NAME=COLUMN, where NAME is one of {', '.join(known)}"
             )
         if ours in found:
             raise BadInput(
