@@ -167,7 +167,8 @@ def test_arrays_of_any_name_are_those_that_columns_names(folder, tmp_path):
     [
         ("features=depth", "far.npz has no 'depth' \\(--columns features\\); it holds features"),
         ("weight=kernel", "train.npz has no 'kernel'"),
-        ("features=a,b", "features is one array"),
+        ("features=a,b", "features is one column"),
+        ("probs=a,b", "probs is one array"),
         ("id=a", "NAME is one of features, logits, probs, target, weight, bias"),
     ],
 )
