@@ -27,7 +27,8 @@ Columns = Annotated[
         metavar="NAME=COLUMN,...",
         help="Which columns hold what, where it cannot be guessed (repeat): target=truth, "
         "probs=cat,dog,bird or probs='score *', classes=cat,dog,bird (names of p_0, p_1, ...), "
-        "prediction=, confidence=, logits=, id=.",
+        "prediction=, confidence=, logits=, id=; of one column of probabilities for two classes "
+        "the label whose it is, positive=yes.",
     ),
 ]
 Logits = Annotated[

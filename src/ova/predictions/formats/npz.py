@@ -38,6 +38,9 @@ def _npz_rows(
     matrix = str(places[ours])
     with opened(archive, matrix) as (_, shape, fortran, _):
         pass
+    if len(shape) == 1:  # of one of two classes
+        yield chunk_of(places, columns | {matrix: _array(archive, matrix)})
+        return
     if len(shape) != 2:
         raise BadInput(f"{matrix} must be a matrix of N rows and K classes, not of shape {shape}")
     for name, column in columns.items():
