@@ -1,6 +1,7 @@
 """`ova score` and `evaluate_scores`: every score that applies, with the numbers of the metrics themselves."""
 
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -135,10 +136,16 @@ def test_arrays_of_any_name_are_those_that_columns_names(folder, tmp_path):
     strange = tmp_path / "strange"
     strange.mkdir()
     for name, rows in SETS.items():
-        target = {} if name in ("near", "far") else {"gold": rows.target}
-        other = {"Features": np.zeros((len(rows.features), 2)), "label": np.zeros(3)}
-        np.savez(strange / f"{name}.npz", hidden=rows.features, z=rows.logits, **target, **other)
-    layer = {"weight": np.eye(6, SETS["train"].features.shape[1]), "bias": np.arange(6.0)}
+        other: dict[str, Any] = {
+            "Features": np.zeros((len(rows.features), 2)),
+            "label": np.zeros(3),
+        }
+        other |= {} if name in ("near", "far") else {"gold": rows.target}
+        np.savez(strange / f"{name}.npz", hidden=rows.features, z=rows.logits, **other)
+    layer: dict[str, Any] = {
+        "weight": np.eye(6, SETS["train"].features.shape[1]),
+        "bias": np.arange(6.0),
+    }
     np.savez(folder / "head.npz", **layer)
     np.savez(strange / "head.npz", kernel=layer["weight"], offset=layer["bias"])
     words = [

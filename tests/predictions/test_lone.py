@@ -1,5 +1,7 @@
 """One column of probabilities for two classes: its class is asked for, and the numbers are those of both columns."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -26,7 +28,8 @@ def made(kind: str, n: int = 80) -> tuple[np.ndarray, np.ndarray, list]:
 def save(path, table):
     frame = pd.DataFrame(table)
     if path.suffix == ".npz":
-        np.savez(path, **{name: np.array(column) for name, column in table.items()})
+        arrays: dict[str, Any] = {name: np.array(column) for name, column in table.items()}
+        np.savez(path, **arrays)
     elif path.suffix == ".jsonl":
         frame.to_json(path, orient="records", lines=True)
     else:
@@ -115,13 +118,13 @@ def test_a_class_is_said_of_a_lone_column_alone(tmp_path):
 def test_a_score_of_ones_own_beside_probabilities_stays_what_it_was(tmp_path):
     """What was read before is read as before, whatever else lies in the file."""
     p, y, labels = made("words")
-    for number, table in enumerate(
-        (
-            {"label": labels, "proba_no": 1 - p, "proba_yes": p},
-            {"label": y, "p_0": 1 - p, "p_1": p},
-            {"label": y, "confidence": np.maximum(p, 1 - p), "prediction": (p > 0.5).astype(int)},
-        )
-    ):
+    sure = np.maximum(p, 1 - p)
+    tables: tuple[dict[str, Any], ...] = (
+        {"label": labels, "proba_no": 1 - p, "proba_yes": p},
+        {"label": y, "p_0": 1 - p, "p_1": p},
+        {"label": y, "confidence": sure, "prediction": (p > 0.5).astype(int)},
+    )
+    for number, table in enumerate(tables):
         path = save(tmp_path / f"{number}.parquet", table | {"y_score": p * 9})
         np.testing.assert_array_equal(read_any(path).correct, (p > 0.5) == y)
 

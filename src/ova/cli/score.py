@@ -94,7 +94,7 @@ def score(
     inputs = [train, test, *outside, *(path for path in (validation, head) if path is not None)]
     outputs.check_files({"--json": json}, inputs)
     said = named(columns or ())
-    of_layer = {name: said[name] for name in ("weight", "bias") if name in said}
+    of_layer = {name: theirs for name, theirs in said.items() if name in ("weight", "bias")}
     of_rows = {name: theirs for name, theirs in said.items() if name not in of_layer}
     files = {name: read_outputs(path, outside=True, normalised=not one_vs_all, said=of_rows)
              for name, path in zip(labels(outside), outside, strict=True)}  # fmt: skip
