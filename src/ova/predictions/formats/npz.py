@@ -26,11 +26,10 @@ def chunks(path: Path, wanted: Wanted) -> Iterator[Chunk | Predictions]:
         places = places_of(names, wanted)
         matrix = next((name for name in MATRICES if isinstance(places.get(name), str)), "")
         columns = {n: _column(archive, n) for n in used(places) if n != places.get(matrix)}
-        if matrix and "positive" in wanted.columns and _is_column(archive, str(places[matrix])):
-            yield chunk_of(
-                places, columns | {str(places[matrix]): _column(archive, str(places[matrix]))}
-            )
-        elif matrix:
+        name = str(places.get(matrix))
+        if matrix and "positive" in wanted.columns and _is_column(archive, name):
+            columns[name], matrix = _column(archive, name), ""
+        if matrix:
             yield from _npz_rows(archive, places, columns, matrix)
         else:
             yield chunk_of(places, columns)
