@@ -11,6 +11,8 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+import numpy as np
+import pandas as pd
 import pytest
 
 import find_chromium
@@ -18,7 +20,7 @@ import ova
 
 pytest.importorskip("zensical", reason="the site needs Zensical, of the extra dev")
 from docs import site as site_builder
-from docs.site import examples, staged
+from docs.site import examples, notebook, staged
 from docs.site.places import DOCS, HERE, ROOT
 
 pytestmark = pytest.mark.slow
@@ -160,6 +162,14 @@ def test_a_link_that_leads_nowhere_ends_the_build(tmp_path):
 def test_the_examples_of_the_builder_run(module):
     found = doctest.testmod(module)
     assert (found.failed, found.attempted > 0) == (0, True)
+
+
+def test_a_wide_table_of_a_notebook_scrolls_and_looks_like_those_of_the_site():
+    frame = pd.DataFrame(np.zeros((2, 40)))
+    shown = notebook.shown({"text/html": frame.to_html(), "text/plain": str(frame)})
+    assert shown.startswith('<div style="overflow-x: auto">\n<table><thead>')
+    assert "\n\n" not in shown  # an empty line ends HTML in Markdown
+    assert Seen(shown, whole=True).elements["td"] == 80
 
 
 def test_the_builder_says_what_each_of_its_files_is():

@@ -34,7 +34,7 @@ def of_two(chunk: Chunk, how: Said, first: int, codes: dict[str, int]) -> Chunk:
     if positive is None or "classes" in chunk:
         raise BadInput(
             "one column of probabilities could be of either class: say whose it is by the label of "
-            "that class, --columns positive=1 or --columns positive=yes, and nothing of classes"
+            "that class, --columns positive=1 or --columns positive=yes"
         )
     if not how.normalised:
         raise BadInput(
