@@ -53,8 +53,8 @@ demo: setup
 TESTS := $(BIN)/python -m pytest --quiet --numprocesses 2 --dist worksteal --doctest-modules src tests
 
 lint: setup
-	$(BIN)/ruff format --check src tests benchmarks mutants torture docs/*.py results
-	$(BIN)/ruff check src tests benchmarks mutants torture docs/*.py results
+	$(BIN)/ruff format --check src tests benchmarks mutants torture docs/*.py docs/site results
+	$(BIN)/ruff check src tests benchmarks mutants torture docs/*.py docs/site results
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python docs/make_docs.py --check
@@ -67,7 +67,7 @@ test: setup
 	$(TESTS)
 
 docs: setup
-	$(BIN)/python docs/make_site.py --run build/docs
+	$(BIN)/python -m docs.site --run build/docs
 
 mutants: setup
 	$(BIN)/python -m mutants

@@ -1,6 +1,8 @@
 """The documentation as a site: built strictly, whole, the same as on a code host, and quiet in a browser from disk."""
 
+import doctest
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -9,15 +11,19 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+import numpy as np
+import pandas as pd
 import pytest
 
 import find_chromium
 import ova
 
 pytest.importorskip("zensical", reason="the site needs Zensical, of the extra dev")
+from docs import site as site_builder
+from docs.site import examples, notebook, staged
+from docs.site.places import DOCS, HERE, ROOT
+
 pytestmark = pytest.mark.slow
-ROOT = Path(__file__).resolve().parents[1]
-DOCS = ROOT / "docs"
 ARTEFACTS = ROOT / "artefacts"
 SHOWN = (
     "h1",
@@ -39,8 +45,8 @@ SHOWN = (
 
 def make_site(root: Path, folder: Path) -> subprocess.CompletedProcess:
     """Build the site of a repository into a folder."""
-    command = [sys.executable, str(root / "docs" / "make_site.py"), str(folder)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    command = [sys.executable, "-m", "docs.site", str(folder)]
+    return subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
 
 
 @pytest.fixture(scope="module")
@@ -152,16 +158,24 @@ def test_a_link_that_leads_nowhere_ends_the_build(tmp_path):
         assert all(link.rpartition("#")[2] in done.stdout + done.stderr for link in wrong)
 
 
-@pytest.mark.parametrize("name", ["staged", "examples"])
-def test_the_examples_of_the_builder_run(name):
-    done = subprocess.run(
-        [sys.executable, "-m", "doctest", str(DOCS / f"{name}.py")],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (done.returncode, done.stdout) == (0, "")
-    assert ">>>" in (DOCS / f"{name}.py").read_text(encoding="utf-8")
+@pytest.mark.parametrize("module", [examples, staged], ids=lambda module: module.__name__)
+def test_the_examples_of_the_builder_run(module):
+    found = doctest.testmod(module)
+    assert (found.failed, found.attempted > 0) == (0, True)
+
+
+def test_a_wide_table_of_a_notebook_scrolls_and_looks_like_those_of_the_site():
+    frame = pd.DataFrame(np.zeros((2, 40)))
+    shown = notebook.shown({"text/html": frame.to_html(), "text/plain": str(frame)})
+    assert shown.startswith('<div style="overflow-x: auto">\n<table><thead>')
+    assert "\n\n" not in shown  # an empty line ends HTML in Markdown
+    assert Seen(shown, whole=True).elements["td"] == 80
+
+
+def test_the_builder_says_what_each_of_its_files_is():
+    files = {path.name for path in HERE.iterdir() if path.is_file()} - {"__init__.py"}
+    told = re.findall(r"^    (\w+\.\w+) +\S", site_builder.__doc__ or "", re.MULTILINE)
+    assert sorted(told) == sorted(files)
 
 
 @pytest.mark.browser

@@ -63,6 +63,7 @@ EXTRAS: dict[str, dict[str, str]] = {
     },
     "tensorboard": {"tensorboard": "TensorBoard"},
     "mlflow": {"mlflow": "MLflow"},
+    "wandb": {"wandb": "Weights & Biases"},
 }
 
 

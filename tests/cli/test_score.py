@@ -1,6 +1,7 @@
 """`ova score` and `evaluate_scores`: every score that applies, with the numbers of the metrics themselves."""
 
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -128,3 +129,60 @@ def test_a_set_without_rows_is_refused():
     fitted = fit(SETS["train"], names=["energy"])
     with pytest.raises(BadInput, match="no rows"):
         evaluate_scores(fitted, Outputs(logits=np.zeros((0, 6))), {})
+
+
+def test_arrays_of_any_name_are_those_that_columns_names(folder, tmp_path):
+    """The same numbers as under our names, and in an array of a usual name something else."""
+    strange = tmp_path / "strange"
+    strange.mkdir()
+    for name, rows in SETS.items():
+        other: dict[str, Any] = {
+            "Features": np.zeros((len(rows.features), 2)),
+            "label": np.zeros(3),
+        }
+        other |= {} if name in ("near", "far") else {"gold": rows.target}
+        np.savez(strange / f"{name}.npz", hidden=rows.features, z=rows.logits, **other)
+    layer: dict[str, Any] = {
+        "weight": np.eye(6, SETS["train"].features.shape[1]),
+        "bias": np.arange(6.0),
+    }
+    np.savez(folder / "head.npz", **layer)
+    np.savez(strange / "head.npz", kernel=layer["weight"], offset=layer["bias"])
+    words = [
+        "train.npz",
+        "test.npz",
+        "--outside",
+        "near.npz",
+        "--bootstrap",
+        "0",
+        "--score",
+        "knn,vim",
+    ]
+    words += ["--head", "head.npz", "--json", "out.json"]
+    said = ["features=hidden", "logits=z", "target=gold", "weight=kernel", "bias=offset"]
+    telling = [word for each in said for word in ("--columns", each)]
+    assert ran(folder, *words).exit_code == 0
+    result = ran(strange, *words, *telling)
+    assert result.exit_code == 0, result.output
+    wanted = json.loads((folder / "out.json").read_text())
+    assert wanted["rows"]
+    assert json.loads((strange / "out.json").read_text()) == wanted
+
+
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        ("features=depth", "far.npz has no 'depth' \\(--columns features\\); it holds features"),
+        ("weight=kernel", "train.npz has no 'kernel'"),
+        ("features=a,b", "features is one column"),
+        ("probs=a,b", "probs is one array"),
+        ("id=a", "NAME is one of features, logits, probs, target, weight, bias"),
+    ],
+)
+def test_a_name_that_is_not_there_is_refused_with_what_is(folder, said, message):
+    words = ("train.npz", "test.npz", "--outside", "far.npz", "--columns", said, "--json", "o.json")
+    found = ran(folder, *words).exception
+    assert isinstance(found, BadInput)
+    with pytest.raises(BadInput, match=message):
+        raise found
+    assert not (folder / "o.json").exists()

@@ -5,8 +5,6 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from ova.errors import pick, require
-
 Only = Annotated[
     list[str] | None, Option(help="Only these formulations (repeat, or separate by commas).")
 ]
@@ -29,7 +27,8 @@ Columns = Annotated[
         metavar="NAME=COLUMN,...",
         help="Which columns hold what, where it cannot be guessed (repeat): target=truth, "
         "probs=cat,dog,bird or probs='score *', classes=cat,dog,bird (names of p_0, p_1, ...), "
-        "prediction=, confidence=, logits=, id=.",
+        "prediction=, confidence=, logits=, id=; of one column of probabilities for two classes "
+        "the label whose it is, positive=yes.",
     ),
 ]
 Logits = Annotated[
@@ -43,8 +42,8 @@ Log = Annotated[
     str,
     Option(
         metavar="NAME",
-        help="Also write each epoch and the measurements for tensorboard (into the run's folder) or "
-        "mlflow (where MLFLOW_TRACKING_URI says).",
+        help="Also write each epoch and the measurements for tensorboard (into the run's folder), "
+        "mlflow (where MLFLOW_TRACKING_URI says) or wandb (WANDB_MODE=offline: into the run's folder).",
     ),
 ]
 Compile = Annotated[bool, Option("--compile", help="Compile the backbone.")]
@@ -61,8 +60,7 @@ def names(parts: list[str] | None) -> list[str]:
 
 def logger(name: str, tensorboard: bool = False) -> str:
     """The logger that `--log` or the older `--tensorboard` asks for, if its extra is installed."""
+    from ova.training.loggers import installed
+
     wanted = name or ("tensorboard" if tensorboard else "")
-    if wanted:
-        pick({each: each for each in ("tensorboard", "mlflow")}, wanted, "logger")
-        require(wanted)
-    return wanted
+    return installed(wanted) if wanted else ""

@@ -121,7 +121,8 @@ def run_one(
     events = carry_out(fabric, recipe, place, machine)
     try:
         if logger and fabric.global_rank == 0:
-            from ova.training.loggers import Logged, logged
+            from ova.training.loggers.board import Logged
+            from ova.training.loggers.logged import logged
 
             events = logged(events, Logged(folder, recipe.id, recipe.experiment), logger)
         show(events, name, console if fabric.global_rank == 0 else None)

@@ -55,6 +55,14 @@ def score(
         ),
     ] = None,
     one_vs_all: options.OneVsAll = False,
+    columns: Annotated[
+        list[str] | None,
+        Option(
+            metavar="NAME=ARRAY",
+            help="Which arrays hold what, where they are not called so (repeat): features=hidden, "
+            "logits=, probs=, target=, and of the last layer weight=, bias=.",
+        ),
+    ] = None,
     bootstrap: Annotated[
         int, Option(min=0, help="Redraw the rows so often for 95 % intervals; 0: never.")
     ] = 200,
@@ -70,12 +78,14 @@ def score(
         ova score train.npz test.npz --outside svhn.npz --outside textures.npz
 
         ova score train.npz test.npz --outside far.npz --validation held.npz --score energy,knn
+
+        ova score a.parquet b.parquet --outside c.parquet --columns features=hidden --columns target=gold
     """
     from ova.metrics import Draws
     from ova.metrics.model_files import labels
     from ova.metrics.scored import compared, errors, of_classes, scored
     from ova.scores import SCORES, fit
-    from ova.scores.reading import read_outputs
+    from ova.scores.reading import named, read_outputs
 
     names = options.names(only) or None
     for name in names or ():
@@ -83,11 +93,17 @@ def score(
     check(train, test, validation, outside)
     inputs = [train, test, *outside, *(path for path in (validation, head) if path is not None)]
     outputs.check_files({"--json": json}, inputs)
-    files = {name: read_outputs(path, outside=True, normalised=not one_vs_all)
+    said = named(columns or ())
+    of_layer = {name: theirs for name, theirs in said.items() if name in ("weight", "bias")}
+    of_rows = {name: theirs for name, theirs in said.items() if name not in of_layer}
+    files = {name: read_outputs(path, outside=True, normalised=not one_vs_all, said=of_rows)
              for name, path in zip(labels(outside), outside, strict=True)}  # fmt: skip
     rows_of = {"train": train, "test": test} | ({"validation": validation} if validation else {})
-    known = {name: read_outputs(path, normalised=not one_vs_all) for name, path in rows_of.items()}
-    layer = read_outputs(head) if head is not None else known["train"]
+    # The last layer lies in a file of its own, or among the training rows.
+    of = dict.fromkeys(rows_of, of_rows) | ({} if head is not None else {"train": said})
+    known = {name: read_outputs(path, normalised=not one_vs_all, said=of[name])
+             for name, path in rows_of.items()}  # fmt: skip
+    layer = read_outputs(head, said=of_layer) if head is not None else known["train"]
     draws = Draws(count=bootstrap, seed=seed) if bootstrap else None
     with bars() as watched:
         fitted = fit(

@@ -250,7 +250,8 @@ def train(
     fabric = launch(machine, gathered.recipe.precision)
     work = interrupt.watched(carry_out(fabric, gathered, out, machine, wanted, score))
     if logger:
-        from ova.training.loggers import Logged, logged
+        from ova.training.loggers.board import Logged
+        from ova.training.loggers.logged import logged
 
         work = logged(work, Logged(out / RUN, str(out), "ova train"), logger)
     with listening(interrupt):

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from ova.modelfolder.folder import load
 from ova.modelfolder.names import RUN
-from ova.training.loggers import measured
+from ova.training.loggers.logged import measured
 
 FEW = 50  # classes that are named
 SHOWN = ("test_accuracy", "test_ece", "test_brier", "test_aurc")

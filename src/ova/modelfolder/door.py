@@ -14,12 +14,16 @@ from rich.console import Console
 from ova.data.encoders import encoder_folder
 from ova.errors import BadInput
 from ova.modelfolder import outputs
+from ova.modelfolder.names import RUN
 from ova.modelfolder.train import Trained
 from ova.modelfolder.train import train as carry_out
 from ova.modelfolder.trained import TrainedModel
 from ova.posthoc.per_class import EachClass
 from ova.posthoc.threshold import Promise
 from ova.training.engine import Machine, launch
+from ova.training.loggers import installed
+from ova.training.loggers.board import Logged
+from ova.training.loggers.logged import logged
 from ova.training.progress import show
 from ova.training.recipe import Recipe
 from ova.training.stages import Event
@@ -50,6 +54,7 @@ def train(  # noqa: PLR0913  what `ova train` asks for most
     verbose: bool | None = None,
     accelerator: str = "auto",
     minutes: float | None = None,
+    log: str = "",
     **options: Any,
 ) -> TrainedModel:
     """Train a classifier that can say "none of the above": what `ova train` does, from memory too.
@@ -62,7 +67,8 @@ def train(  # noqa: PLR0913  what `ova train` asks for most
 
     With `out`, a folder, an interrupted training goes on there; without, the model lies in a
     temporary folder, which goes with the object. Bars are shown on a terminal, lines with
-    `verbose=True`. Training takes `minutes` at most (images 10, 0: no limit). `options` are
+    `verbose=True`. Training takes `minutes` at most (images 10, 0: no limit). With `log`, which
+    needs `out`, each epoch is also written for tensorboard, mlflow or wandb. `options` are
     further ones of the command (none, group, formulation, model, encoder, frozen, drop,
     skip_bad, mirror, seed, cross_fit) and fields of the recipe (epochs=5, members=3).
 
@@ -78,6 +84,10 @@ def train(  # noqa: PLR0913  what `ova train` asks for most
         raise BadInput(
             "pool_rare=True puts rare classes together, which per_class=True keeps apart"
         )
+    if log and out is None:
+        raise BadInput(f"log={log!r} is the log of a folder that can go on: name one, out='model'")
+    if log:
+        installed(log)
     each = partial(EachClass, pool=pool_rare)
     machine = Machine(accelerator=accelerator, minutes=minutes)
     wanted = (each if per_class else Promise)(accuracy, coverage, leak, certainty)
@@ -91,6 +101,8 @@ def train(  # noqa: PLR0913  what `ova train` asks for most
             gathered = gather(asked.request(folder))
             fabric = launch(machine, gathered.recipe.precision)
             work = carry_out(fabric, gathered, folder, machine, wanted, score)
+            if log:
+                work = logged(work, Logged(folder / RUN, str(out), "ova train"), log)
             told(gathered, work, str(out or "model"), verbose)
         return TrainedModel(folder, gathered.notes, None if out is not None else place)
     except BaseException:

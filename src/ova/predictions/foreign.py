@@ -21,6 +21,7 @@ from ova.predictions.columns import NONE, Predictions, whole
 from ova.predictions.formats import FORMATS, NEEDED, Chunk, Wanted
 from ova.predictions.formats.wanted import silent
 from ova.predictions.labelled import by_number, check_said
+from ova.predictions.lone import of_two
 from ova.predictions.merging import merge
 
 KEEP = 1 << 26  # cells of a matrix that may stay in memory
@@ -83,7 +84,9 @@ def _collect(chunks: Iterator[Chunk | Predictions], how: Reading) -> Predictions
     for chunk in chunks:
         _add_names(chunk, names)
         numbered_chunk = (
-            chunk if isinstance(chunk, Predictions) else by_number(chunk, how, first, codes)
+            chunk
+            if isinstance(chunk, Predictions)
+            else by_number(of_two(chunk, how, first, codes), how, first, codes)
         )
         part = _part(numbered_chunk, how, first, keep=cells <= KEEP)
         first += len(part)

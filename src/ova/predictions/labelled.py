@@ -18,6 +18,8 @@ class Said(Protocol):
 
     @property
     def columns(self) -> Any: ...
+    @property
+    def normalised(self) -> bool: ...
 
 
 def by_number(chunk: Chunk, how: Said, first: int, codes: dict[str, int]) -> Chunk:

@@ -7,10 +7,11 @@ Also as OpenOOD leaves them: `feat_list` and `label_list` in one .npz, or three 
 import math
 import re
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from ova.errors import BadInput, pick
 from ova.files import naming, reading
 from ova.predictions.columns import Array
 from ova.predictions.formats import npz
+from ova.predictions.formats.wanted import told
 from ova.predictions.parquet import open_parquet, to_matrix
 from ova.scores.outputs import CELLS, ROWS, AffineHead, Outputs
 
@@ -31,6 +33,7 @@ NAMES = {  # ours -> what people call it, in lower case
     "bias": ("bias", "fc.bias", "fc_bias", "head.bias", "head_bias", "b"),
 }
 KNOWN = {name for names in NAMES.values() for name in names}
+UNSAID: Mapping[str, str] = MappingProxyType({})
 LIST = 1000  # numbers of a list in Parquet whose type does not say how many it has
 APART = re.compile(r"(.*)_(features?|logits?|labels?)")  # a file per array
 
@@ -89,35 +92,61 @@ class File:
         return AffineHead(self.columns["weight"].whole(), self.columns["bias"].whole())
 
 
-def read_outputs(path: Path, *, outside: bool = False, normalised: bool = True) -> File:
-    """What a file holds, to be read in blocks as often as needed; nothing is unpickled."""
+def named(given: Sequence[str]) -> dict[str, str]:
+    """What `--columns` says of arrays, our name -> theirs.
+
+    >>> named(["features=hidden", "target=gold"])
+    {'features': 'hidden', 'target': 'gold'}
+    """
+    found = told(given, tuple(NAMES))
+    for ours, theirs in found.items():
+        if len(theirs) > 1:
+            raise BadInput(f"--columns {ours}={','.join(theirs)}: {ours} is one array")
+    return {ours: theirs[0] for ours, theirs in found.items()}
+
+
+def read_outputs(
+    path: Path, *, outside: bool = False, normalised: bool = True, said: Mapping[str, str] = UNSAID
+) -> File:
+    """What a file holds, to be read in blocks as often as needed; nothing is unpickled.
+
+    What the user said of its arrays comes before the usual names, and must be there.
+    """
+    said = {ours: theirs for ours, theirs in said.items() if not (outside and ours == "target")}
     columns = pick(FORMATS, path.suffix.lower(), "file format")
     if not path.is_file():
         raise BadInput(f"there is no file {path}")
     with naming(path):
-        found = columns(path)
+        found = columns(path, said)
     lower = {name.lower(): column for name, column in found.items()}
     ours = {
         name: next(lower[theirs] for theirs in known if theirs in lower)
         for name, known in NAMES.items()
         if any(theirs in lower for theirs in known)
     }
-    return File(path, ours, outside, normalised)
+    return File(path, ours | {name: found[said[name]] for name in said}, outside, normalised)
 
 
 def _expected() -> str:
     return "expected arrays `features` and/or `logits` (or `probs`), and `target`"
 
 
-def _known(path: Path, names: Sequence[str], column: Callable[[str], Column]) -> dict[str, Column]:
-    """The arrays under names that we know; of two under one name nobody knows which is meant."""
-    wanted = [name for name in names if name.lower() in KNOWN]
-    lower = [name.lower() for name in wanted]
+def _known(
+    path: Path, names: Sequence[str], column: Callable[[str], Column], said: Mapping[str, str]
+) -> dict[str, Column]:
+    """The arrays under names that were said or that we know; of two under one nobody knows which is meant."""
+    there = ", ".join(names[:9]) or "nothing"
+    for ours, theirs in said.items():
+        if theirs not in names:
+            raise BadInput(f"{path} has no {theirs!r} (--columns {ours}); it holds {there}")
+    wanted = [name for name in names if name.lower() in KNOWN or name in said.values()]
+    lower = [name.lower() for name in wanted if name not in said.values()]
     if twice := [name for name in wanted if lower.count(name.lower()) > 1]:
         raise BadInput(f"{path}: two arrays are called {twice[0]!r} and {twice[1]!r}; keep one")
     if not wanted:
-        there = ", ".join(names[:9]) or "nothing"
-        raise BadInput(f"{path} holds {there}; {_expected()}")
+        raise BadInput(
+            f"{path} holds {there}; {_expected()}; --columns says which arrays these are"
+        )
     return {name: column(name) for name in wanted}
 
 
@@ -127,7 +156,7 @@ def _rows_of(shape: tuple[int, ...], name: str) -> tuple[int, ...]:
     return shape
 
 
-def _npz(path: Path) -> dict[str, Column]:
+def _npz(path: Path, said: Mapping[str, str]) -> dict[str, Column]:
     def column(name: str) -> Column:
         def rows(size: int) -> Iterator[Array]:
             with _archive(path) as archive, npz.opened(archive, name) as (file, _, fortran, dtype):
@@ -148,7 +177,7 @@ def _npz(path: Path) -> dict[str, Column]:
 
     with _archive(path) as archive:
         names = [n.removesuffix(".npy") for n in archive.namelist() if n.endswith(".npy")]
-    return _known(path, names, column)
+    return _known(path, names, column, said)
 
 
 @contextmanager
@@ -157,16 +186,16 @@ def _archive(path: Path) -> Iterator[zipfile.ZipFile]:
         yield archive
 
 
-def _npy(path: Path) -> dict[str, Column]:
+def _npy(path: Path, said: Mapping[str, str]) -> dict[str, Column]:
     apart = APART.fullmatch(path.stem)
     if apart is None:
-        return {"features": _mapped(path)}
-    beside = (
-        (part[2], file)
+        return _known(path, ["features"], lambda _: _mapped(path), said)
+    beside = {
+        part[2]: file
         for file in sorted(path.parent.glob("*.npy"))
         if (part := APART.fullmatch(file.stem)) and part[1] == apart[1]
-    )
-    return {name: _mapped(file) for name, file in beside}
+    }
+    return _known(path, list(beside), lambda name: _mapped(beside[name]), said)
 
 
 def _mapped(path: Path) -> Column:
@@ -180,7 +209,7 @@ def _parts(x: Array, size: int) -> Iterator[Array]:
         yield np.asarray(x[start : start + size])
 
 
-def _parquet(path: Path) -> dict[str, Column]:
+def _parquet(path: Path, said: Mapping[str, str]) -> dict[str, Column]:
     with open_parquet(path) as file:
         n, names = file.metadata.num_rows, file.schema_arrow.names
         kinds = dict(zip(names, file.schema_arrow.types, strict=True))
@@ -203,10 +232,10 @@ def _parquet(path: Path) -> dict[str, Column]:
 
         return Column((n, width) if lists else (n,), rows)
 
-    return _known(path, names, column)
+    return _known(path, names, column, said)
 
 
-def _safetensors(path: Path) -> dict[str, Column]:
+def _safetensors(path: Path, said: Mapping[str, str]) -> dict[str, Column]:
     from safetensors import safe_open
 
     def column(name: str) -> Column:
@@ -224,10 +253,10 @@ def _safetensors(path: Path) -> dict[str, Column]:
 
     with reading(path, "a safetensors file"), safe_open(path, framework="pt") as file:
         shapes = {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
-    return _known(path, list(shapes), column)
+    return _known(path, list(shapes), column, said)
 
 
-FORMATS: dict[str, Callable[[Path], dict[str, Column]]] = {
+FORMATS: dict[str, Callable[[Path, Mapping[str, str]], dict[str, Column]]] = {
     ".npz": _npz,
     ".npy": _npy,
     ".parquet": _parquet,

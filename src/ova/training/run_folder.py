@@ -26,13 +26,13 @@ from ova.files import (
 
 RECIPE, PREDICTIONS, MEASUREMENTS = "recipe.json", "predictions", "measurements.jsonl"
 CURVES, MANIFEST, FAILURE, LOCK = "curves.json", "manifest.json", "failure.txt", ".lock"
-CALIBRATION, TENSORBOARD = "calibration.json", "tensorboard"
+CALIBRATION, TENSORBOARD, WANDB = "calibration.json", "tensorboard", "wandb"
 SCORED = "scores"  # a folder
 CHECKPOINT, BEST, MODEL = "checkpoint.safetensors", "best.safetensors", "model.safetensors"
 LOG, MEMBER = "log.jsonl", "members"  # the latter a folder with one for each
 BALANCE, DECISION = "balance", "balance.json"  # both ways of weighting classes, and which was kept
 OURS = {RECIPE, PREDICTIONS, MEASUREMENTS, CURVES, MANIFEST, FAILURE, LOCK, CALIBRATION}
-OURS |= {TENSORBOARD, CHECKPOINT, BEST, MODEL, LOG, MEMBER, BALANCE, DECISION, SCORED}
+OURS |= {TENSORBOARD, WANDB, CHECKPOINT, BEST, MODEL, LOG, MEMBER, BALANCE, DECISION, SCORED}
 MARKS = (MEASUREMENTS, RECIPE, CURVES)  # any of these makes a folder one of a run
 # What the report reads of each curve; a curve of another name may have any columns.
 CURVE_COLUMNS = {

@@ -28,6 +28,7 @@ NAMES = {
 }
 NAMED = ("target", "prediction")  # these may be words, the names of classes
 MATRICES = ("probs", "logits")
+LONE = ("y_prob", "y_proba", "y_score")  # of one of two classes; which, the user says
 SCORED = re.compile(r"(?:z|logits?)[_ ]?(\d{1,9})", re.ASCII)
 NUMBERED = re.compile(r"(?:p|probs?|proba|probability|class)?[_ ]?(\d{1,9})", re.ASCII)
 MOST = 1 << 16  # columns of a table; each costs kilobytes, however few its rows are
@@ -110,6 +111,8 @@ def _probabilities(
     if "probs" in places or {"confidence", "prediction"} <= places.keys():
         return {}
     named = prefixed(left)
+    if not named and (alone := next((lower[name] for name in LONE if name in lower), None)):
+        return {"probs": _only(alone)}
     if not named and not any("logit" in name for name in lower) and "target" in places:
         known = [name for names in NAMES.values() for name in names]
         named = rest(left, [n for n in left if n.lower() in known], wanted)

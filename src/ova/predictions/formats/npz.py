@@ -26,6 +26,9 @@ def chunks(path: Path, wanted: Wanted) -> Iterator[Chunk | Predictions]:
         places = places_of(names, wanted)
         matrix = next((name for name in MATRICES if isinstance(places.get(name), str)), "")
         columns = {n: _column(archive, n) for n in used(places) if n != places.get(matrix)}
+        name = str(places.get(matrix))
+        if matrix and "positive" in wanted.columns and _is_column(archive, name):
+            columns[name], matrix = _column(archive, name), ""
         if matrix:
             yield from _npz_rows(archive, places, columns, matrix)
         else:
@@ -39,7 +42,10 @@ def _npz_rows(
     with opened(archive, matrix) as (_, shape, fortran, _):
         pass
     if len(shape) != 2:
-        raise BadInput(f"{matrix} must be a matrix of N rows and K classes, not of shape {shape}")
+        raise BadInput(
+            f"{matrix} must be a matrix of N rows and K classes, not of shape {shape}; "
+            "of one column for two classes say whose it is: --columns positive=1"
+        )
     for name, column in columns.items():
         if column.shape != shape[:1]:
             raise BadInput(f"{name} has shape {column.shape}, but {matrix} has {shape[0]} rows")
@@ -52,6 +58,12 @@ def _npz_rows(
         chunk = chunk_of({k: v for k, v in places.items() if k not in (ours, "classes")}, columns)
         rest = {"classes": np.array(places["classes"])} if "classes" in places else {}
         yield {name: column[block_rows] for name, column in chunk.items()} | {ours: block} | rest
+
+
+def _is_column(archive: zipfile.ZipFile, name: str) -> bool:
+    """Whether an array has one number per row."""
+    with opened(archive, name) as (_, shape, _, _):
+        return len(shape) == 1
 
 
 @contextmanager

@@ -6,8 +6,10 @@ from fnmatch import fnmatchcase
 
 from ova.errors import BadInput
 
-# What can be said of columns; `classes` are the names of the classes in the order of the probabilities.
-SAID = ("target", "prediction", "confidence", "probs", "logits", "id", "classes")
+# What can be said of columns; `classes` are the names of the classes in the order of the probabilities,
+# `positive` is the one that a lone column of them is of.
+SAID = ("target", "prediction", "confidence", "probs", "logits", "id", "classes", "positive")
+LABELS = ("classes", "positive")  # these name no columns
 SEVERAL = ("probs", "logits", "classes")
 LINKS = ("softmax", "sigmoid")
 
@@ -29,8 +31,8 @@ class Wanted:
     tell: Callable[[str], None] = silent  # hears what was guessed
 
 
-def told(given: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """What `--columns` says.
+def told(given: Sequence[str], known: Sequence[str] = SAID) -> dict[str, tuple[str, ...]]:
+    """What `--columns` says of the names that the command knows.
 
     >>> told(["target=truth", "probs=cat,dog"])
     {'target': ('truth',), 'probs': ('cat', 'dog')}
@@ -39,16 +41,17 @@ def told(given: Sequence[str]) -> dict[str, tuple[str, ...]]:
     for each in given:
         ours, sign, theirs = each.partition("=")
         names = tuple(name.strip() for name in theirs.split(",") if name.strip())
-        if ours not in SAID or not sign or not names:
+        if ours not in known or not sign or not names:
             raise BadInput(
-                f"--columns {each!r}: wanted NAME=COLUMN, where NAME is one of {', '.join(SAID)}"
+                f"--columns {each!r}: wanted NAME=COLUMN, where NAME is one of {', '.join(known)}"
             )
         if ours in found:
             raise BadInput(
                 f"--columns says {ours} twice; name all its columns at once, with commas"
             )
         if len(names) > 1 and ours not in SEVERAL:
-            raise BadInput(f"--columns {each!r}: {ours} is one column")
+            what = "class" if ours == "positive" else "column"
+            raise BadInput(f"--columns {each!r}: {ours} is one {what}")
         found[ours] = names
     if "probs" in found and "logits" in found:
         raise BadInput("--columns says probs and logits; say one of them")
@@ -59,7 +62,7 @@ def found_in(names: Sequence[str], wanted: Wanted) -> dict[str, str | list[str]]
     """The columns that the user named, as they are in the file; `*` stands for anything."""
     places: dict[str, str | list[str]] = {}
     for ours, theirs in wanted.columns.items():
-        if ours == "classes" or (ours == "target" and not wanted.targets):
+        if ours in LABELS or (ours == "target" and not wanted.targets):
             continue
         columns = [name for one in theirs for name in matching(names, one, ours)]
         twice = next((name for name in columns if columns.count(name) > 1), None)

@@ -1,6 +1,7 @@
 """A notebook as a page of the site: text as it is, cells as code and, if they are run, what they show."""
 
 import copy
+import re
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 
 import nbformat
 
+FRAMED = re.compile(r"<table [^>]*>")  # without looks of its own a table has those of the site
 PICTURES = "import altair; altair.renderers.enable('png')"  # a page cannot fetch what draws them
 
 
@@ -49,5 +51,6 @@ def shown(data: Any) -> str:
         return f"![Output of the cell](data:image/png;base64,{data['image/png'].strip()})"
     if "text/html" in data:
         lines = (line.strip() for line in data["text/html"].splitlines())
-        return f"<div>\n{''.join(line for line in lines if line)}\n</div>"
+        html = FRAMED.sub("<table>", "".join(line for line in lines if line))
+        return f'<div style="overflow-x: auto">\n{html}\n</div>'
     return f"```text\n{data['text/plain']}\n```"

@@ -5,9 +5,8 @@ import textwrap
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
-from examples import fenced
-
 import ova
+from docs.site.examples import fenced
 from ova.metrics import DETECTION, METRICS
 
 # Each public name is on one page, in this order; `pages` refuses a name that is on none.
@@ -43,7 +42,9 @@ def pages() -> dict[str, str]:
     placed = [name for names in GROUPS.values() for name in names]
     there = {*ova.__all__} - {"METRICS", "metrics", "plot"}
     if {*placed} != there or len(placed) != len({*placed}):
-        raise ValueError(f"docs/reference.py must place each of {sorted(there ^ {*placed})} once")
+        raise ValueError(
+            f"docs/site/reference.py must place each of {sorted(there ^ {*placed})} once"
+        )
     made = {title: group(title) for title in GROUPS} | {METRIC: metrics(), PICTURES: pictures()}
     files = {
         title: f"{title.split(':')[0].split(',')[0].lower().replace(' ', '-')}.md" for title in made

@@ -2,8 +2,7 @@
 
 from pathlib import PurePosixPath
 
-from committed import ROOT
-
+from docs.site.places import ROOT
 from ova.experiments import EXPERIMENTS
 from ova.report.figures import FIGURES
 
