@@ -19,11 +19,11 @@ from ova.modelfolder.answer import answers
 from ova.modelfolder.evidence import read_evidence
 from ova.modelfolder.export import export
 from ova.modelfolder.folder import load
-from ova.scores.graph import Scored, exported
 from ova.modelfolder.train import train
 from ova.posthoc.threshold import Promise, fit_threshold
 from ova.predictions import NONE, NONE_LABEL, read
 from ova.scores import Outputs, fit
+from ova.scores.graph import Scored, exported
 from ova.training.engine import Machine, launch
 from ova.userdata.gather import gather
 from ova.userdata.request import Request

@@ -5,12 +5,13 @@ from pathlib import Path
 import torch
 
 import made_data
+from ova.data.cells import Column
 from ova.predictions.sets import SetName
 from ova.userdata.gather import OUTSIDE, gather
 from ova.userdata.origin import CUT
 from ova.userdata.request import Request
 from ova.userdata.rows import whole
-from ova.userdata.tables import Column, Columns
+from ova.userdata.tables import Columns
 
 
 def test_texts_of_all_files_are_called_by_their_rows(tmp_path: Path) -> None:

@@ -383,7 +383,7 @@ def name_of(data: Path) -> str:
 def balance_of(wanted: bool | None, task: Task) -> str:
     """Whether rare classes count more: as asked, else a trial where some are far rarer than others."""
     if wanted is None:
-        return "auto" if uneven(task.train.y) else "off"
+        return "auto" if uneven(task.train.y) and len(task.validation) else "off"
     return "on" if wanted else "off"
 
 

@@ -19,6 +19,7 @@ from ova.userdata.rows import Frame
 
 SAID = 12  # columns of a row on a page
 
+
 @dataclass(frozen=True)
 class Columns:
     """x = (cells - mean) / scale, number by number, for the columns in this order.
