@@ -110,7 +110,7 @@ def modules(distributions: set[str]) -> set[str]:
 
 def sentence(extra: str) -> str:
     """What is said where an extra is missing, as a pattern."""
-    return rf"this needs [\w .-]+: pip install 'ova\[{extra}\]'"
+    return rf"this needs [\w .&-]+: pip install 'ova\[{extra}\]'"
 
 
 def small_inputs(folder: Path) -> None:
